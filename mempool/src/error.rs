@@ -1,0 +1,127 @@
+//! What can go wrong, with the numbers.
+
+use crate::RawPool;
+
+/// A get that could not be satisfied. Nothing changed.
+#[doc(alias = "ENOBUFS")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "pool exhausted: asked for {asked}, {available} available to this thread, \
+     {cached_elsewhere} in caches of other threads"
+)]
+pub struct Exhausted {
+    /// Objects asked for.
+    pub asked: usize,
+    /// Objects in this thread's cache and in the backend at that moment.
+    pub available: usize,
+    /// Objects in other threads' caches: free, but out of this thread's reach.
+    pub cached_elsewhere: usize,
+}
+
+/// A pool that could not be built.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CreateError {
+    /// Objects of no bytes.
+    #[error("objects must have at least one byte")]
+    ZeroObjectSize,
+    /// A pool of no objects.
+    #[error("a pool must hold at least one object")]
+    ZeroCapacity,
+    /// More objects than a pool can count.
+    #[error("{asked} objects asked for, at most {max} possible")]
+    TooManyObjects {
+        /// Objects asked for.
+        asked: usize,
+        /// [`crate::MAX_OBJECTS`].
+        max: usize,
+    },
+    /// The alignment is no power of two, or absurdly large.
+    #[error("alignment {align} is not a power of two of at most {max}")]
+    BadAlign {
+        /// Bytes asked for.
+        align: usize,
+        /// Largest alignment, in bytes.
+        max: usize,
+    },
+    /// The cache is larger than a cache may be, or than the pool.
+    #[error("cache of {asked} objects asked for, at most {max} possible here")]
+    CacheTooLarge {
+        /// Objects asked for.
+        asked: usize,
+        /// The smaller of [`crate::MAX_CACHE`] and the capacity.
+        max: usize,
+    },
+    /// More workers than there are ids.
+    #[error("caches for {asked} workers asked for, at most {max} possible")]
+    TooManyWorkers {
+        /// Workers asked for.
+        asked: usize,
+        /// [`crate::MAX_WORKERS`].
+        max: usize,
+    },
+    /// The arena would not fit into the address space.
+    #[error("{capacity} objects of {object_size} bytes exceed the address space")]
+    TooLarge {
+        /// Bytes of an object.
+        object_size: usize,
+        /// Objects asked for.
+        capacity: usize,
+    },
+    /// The caller's backend already holds something.
+    #[error("the backend already holds {len} objects")]
+    BackendNotEmpty {
+        /// Objects in it.
+        len: usize,
+    },
+    /// The caller's backend has not room for all objects.
+    #[error("the backend has room for {room} objects, {needed} needed")]
+    BackendTooSmall {
+        /// Objects it can hold.
+        room: usize,
+        /// Objects of the pool.
+        needed: usize,
+    },
+    /// The system gave no memory.
+    #[error("no memory for {bytes} bytes")]
+    NoMemory {
+        /// Bytes asked for.
+        bytes: usize,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+}
+
+/// A pool that could not be destroyed yet. The handle is in it: nothing is lost.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DestroyError {
+    /// Objects are missing.
+    #[error("{outstanding} objects outstanding, {cached_elsewhere} in caches of other threads")]
+    Outstanding {
+        /// The pool.
+        handle: RawPool,
+        /// Objects that somebody holds.
+        outstanding: usize,
+        /// Objects in the caches of other threads, which must flush (or end) first.
+        cached_elsewhere: usize,
+    },
+    /// There are other handles.
+    #[error("{handles} handles of the pool exist, this one included")]
+    StillShared {
+        /// The pool.
+        handle: RawPool,
+        /// Handles, `handle` included.
+        handles: usize,
+    },
+}
+
+impl DestroyError {
+    /// The pool that was not destroyed.
+    pub fn into_handle(self) -> RawPool {
+        match self {
+            Self::Outstanding { handle, .. } | Self::StillShared { handle, .. } => handle,
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Fixed-size object pools: one arena, a common backend, a cache per thread, bulk get and put.
+//!
+//! A **pool** is one contiguous *arena* of equal objects. Objects that nobody holds rest in a common
+//! *backend* (a LIFO stack under a lock, or a multi-producer multi-consumer ring, or one that you
+//! bring) or in the *cache* of a thread. A cache is an array used as a stack: getting and putting an
+//! object is an index, a compare and a copy, without atomic read-modify-writes and without a lock.
+//!
+//! Three layers:
+//!
+//! * [`Pool<T>`](Pool) – typed and safe. Values are constructed once; a [`Pooled<T>`](Pooled) guard
+//!   returns its value on drop and may outlive every handle of the pool.
+//! * [`RawPool`] – a counted handle that hands out addresses.
+//! * [`PoolRef`] – a pointer-sized, copyable, uncounted name of a pool, to be kept in object headers.
+//!   With it objects are put back, one by one, in bulk, or by a [`PutCursor`], which writes straight
+//!   into this thread's cache: no free path needs a temporary array of pointers.
+//!
+//! Bulk calls are all or nothing. Objects are initialised once, when the pool is built, and keep
+//! their *resting state* while they are in the pool: neither get nor put touches them.
+//!
+//! ```
+//! use mempool::Pool;
+//!
+//! let pool = Pool::new(64, |_index| Vec::<u8>::with_capacity(1500))?;
+//! let mut packet = pool.get()?;
+//! packet.extend_from_slice(b"payload");
+//! drop(packet); // back in the pool, its capacity kept
+//! assert!(pool.raw().is_full());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # When memory goes away
+//!
+//! Each object that is not in the backend keeps its pool alive, and so do handles. Dropping the last
+//! handle *closes* the pool: caches are no longer used, and the arena is freed when the last object
+//! has come back. Objects that sit in the cache of another thread come back when that thread next
+//! puts into the pool or ends. [`RawPool::try_destroy`] refuses, with numbers, as long as anything is missing.
+//!
+//! # Workers
+//!
+//! A thread becomes a *worker* when it first misses: it takes the lowest of [`MAX_WORKERS`]
+//! process-wide ids, and gives it back, caches flushed, when it ends. In each pool the first
+//! [`Builder::workers`] ids have a cache; other threads go to the backend: slower, never wrong.
+
+mod arena;
+pub mod backend;
+mod builder;
+mod cache;
+mod cursor;
+mod error;
+mod get;
+mod inner;
+#[cfg(all(test, loom))]
+mod loom_tests;
+mod pool;
+mod put;
+mod registry;
+mod stats;
+mod sync;
+mod typed;
+mod worker;
+
+pub use arena::MemoryKind;
+pub use backend::Backend;
+pub use builder::{BackendKind, Builder, MAX_CACHE, MAX_OBJECTS};
+pub use cursor::PutCursor;
+pub use error::{CreateError, DestroyError, Exhausted};
+pub use pool::{PoolRef, RawPool};
+pub use stats::PoolStats;
+pub use typed::{Pool, Pooled};
+pub use worker::MAX_WORKERS;

@@ -1,0 +1,399 @@
+//! The raw layer: counted handles and uncounted names of a pool.
+
+use crate::arena::MemoryKind;
+use crate::builder::Builder;
+use crate::error::{DestroyError, Exhausted};
+use crate::inner::Inner;
+use crate::stats::PoolStats;
+use crate::sync::Ordering;
+use crate::worker;
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
+
+/// A pool of equal objects; a counted handle.
+///
+/// Getting is safe, since an address alone does no harm; putting back is a promise and therefore
+/// `unsafe`, on [`PoolRef`]. Whoever wants neither uses [`Pool<T>`](crate::Pool).
+///
+/// ```
+/// use mempool::RawPool;
+///
+/// let pool = RawPool::builder(2048).name("packets").capacity(1024).build()?;
+/// let object = pool.get()?;
+/// assert_eq!(pool.in_use(), 1);
+/// // SAFETY: it is this pool's object, and is not used afterwards.
+/// unsafe { pool.pool_ref().put(object) };
+/// assert!(pool.is_full());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "rte_mempool")]
+pub struct RawPool(NonNull<Inner>);
+
+/// The name of a pool: a pointer, to be kept in object headers, not counted.
+///
+/// It means something while a handle of the pool lives or an object of it is out; all that depends
+/// on that is `unsafe`.
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PoolRef(pub(crate) NonNull<Inner>);
+
+// SAFETY: the shared part is built for any number of threads: atomics, a backend that is `Sync`, and
+// caches that only the thread with the right worker id touches.
+unsafe impl Send for RawPool {}
+// SAFETY: as above.
+unsafe impl Sync for RawPool {}
+// SAFETY: a name; what is done with it is `unsafe`, and fine on any thread, as above.
+unsafe impl Send for PoolRef {}
+// SAFETY: as above.
+unsafe impl Sync for PoolRef {}
+
+impl RawPool {
+    /// Starts to describe a pool of objects of `object_size` bytes.
+    #[doc(alias = "rte_mempool_create")]
+    pub fn builder(object_size: usize) -> Builder {
+        Builder::new(object_size)
+    }
+
+    /// Takes over one handle's count.
+    ///
+    /// # Safety
+    /// The caller counted it.
+    pub(crate) unsafe fn from_counted(pool: PoolRef) -> Self {
+        Self(pool.0)
+    }
+
+    #[inline(always)]
+    fn inner(&self) -> &Inner {
+        // SAFETY: a handle keeps the pool alive.
+        unsafe { self.pool_ref().inner() }
+    }
+
+    /// The pool's name, for headers and for putting objects back.
+    #[inline(always)]
+    pub fn pool_ref(&self) -> PoolRef {
+        PoolRef(self.0)
+    }
+
+    /// Takes one object: this thread's newest, if it has any cached.
+    ///
+    /// # Errors
+    /// [`Exhausted`] if neither this thread's cache nor the backend has one.
+    #[doc(alias = "rte_mempool_get")]
+    #[inline(always)]
+    pub fn get(&self) -> Result<NonNull<u8>, Exhausted> {
+        // SAFETY: a handle keeps the pool alive.
+        unsafe { self.pool_ref().get() }
+    }
+
+    /// Fills `out` with objects, newest first, or takes none.
+    ///
+    /// # Errors
+    /// [`Exhausted`] if this thread's cache and the backend have not as many together. Nothing changed
+    /// then, and what `out` holds is of no meaning.
+    #[doc(alias = "rte_mempool_get_bulk")]
+    #[inline(always)]
+    pub fn get_bulk(&self, out: &mut [MaybeUninit<NonNull<u8>>]) -> Result<(), Exhausted> {
+        // SAFETY: a handle keeps the pool alive.
+        unsafe { self.pool_ref().get_bulk(out) }
+    }
+
+    /// Objects of the pool.
+    pub fn capacity(&self) -> usize {
+        self.inner().capacity
+    }
+
+    /// Objects that somebody holds. Exact while nobody uses the pool.
+    #[doc(alias = "rte_mempool_in_use_count")]
+    pub fn in_use(&self) -> usize {
+        self.inner().in_use()
+    }
+
+    /// Objects that nobody holds: those in the backend and in all caches.
+    #[doc(alias = "rte_mempool_avail_count")]
+    pub fn available(&self) -> usize {
+        self.capacity() - self.in_use()
+    }
+
+    /// Objects in caches, of all threads. A cache that is open for writes counts as empty.
+    pub fn cached(&self) -> usize {
+        self.inner().cached()
+    }
+
+    /// Whether all objects are available.
+    #[doc(alias = "rte_mempool_full")]
+    pub fn is_full(&self) -> bool {
+        self.in_use() == 0
+    }
+
+    /// Bytes of an object, as asked for.
+    pub fn object_size(&self) -> usize {
+        self.inner().object_size
+    }
+
+    /// Bytes from one object to the next.
+    pub fn stride(&self) -> usize {
+        self.inner().stride
+    }
+
+    /// Objects that a thread's cache holds at most; 0 without caches.
+    pub fn cache_size(&self) -> usize {
+        self.inner().cache_size
+    }
+
+    /// The name given at creation. Names need not be unique.
+    pub fn name(&self) -> &str {
+        &self.inner().name
+    }
+
+    /// What kind of memory the pool got.
+    pub fn memory_kind(&self) -> MemoryKind {
+        self.inner().arena.kind()
+    }
+
+    /// Counters and levels.
+    pub fn stats(&self) -> PoolStats {
+        self.inner().stats()
+    }
+
+    /// What [`Builder::private`] gave the pool, if it is a `T`.
+    #[doc(alias = "rte_mempool_get_priv")]
+    pub fn private<T: 'static>(&self) -> Option<&T> {
+        self.inner().private.as_deref()?.downcast_ref()
+    }
+
+    /// The index of the object that `address` lies in, if it lies in one.
+    pub fn contains(&self, address: NonNull<u8>) -> Option<usize> {
+        let inner = self.inner();
+        let offset = address.addr().get().checked_sub(inner.base.addr().get())?;
+        let index = offset / inner.stride;
+        (index < inner.capacity && offset % inner.stride < inner.object_size).then_some(index)
+    }
+
+    /// The address of object `index`, whoever has it: `None` beyond the capacity.
+    #[doc(alias = "rte_mempool_obj_iter")]
+    pub fn object(&self, index: usize) -> Option<NonNull<u8>> {
+        let inner = self.inner();
+        // SAFETY: within the arena.
+        (index < inner.capacity).then(|| unsafe { inner.base.add(index * inner.stride) })
+    }
+
+    /// Gives this thread's cache back to the backend: for a thread that goes idle.
+    #[doc(alias = "rte_mempool_cache_flush")]
+    pub fn flush_thread_cache(&self) {
+        // SAFETY: the handle keeps the pool alive; the slot at our own offset is ours.
+        unsafe { self.pool_ref().flush_at(worker::current()) };
+    }
+
+    /// Frees the pool now, or says what is missing.
+    ///
+    /// # Errors
+    /// [`DestroyError::StillShared`] if there are other handles; [`DestroyError::Outstanding`] if
+    /// objects are held or in other threads' caches. Both give the handle back.
+    #[doc(alias = "rte_mempool_free")]
+    pub fn try_destroy(self) -> Result<(), DestroyError> {
+        self.flush_thread_cache();
+        let inner = self.inner();
+        // Objects before handles: who holds an object can make a handle, but not the reverse order.
+        let missing = inner.refs.0.load(Ordering::Acquire) - 1;
+        let handles = inner.handles.load(Ordering::Acquire);
+        if handles > 1 {
+            return Err(DestroyError::StillShared {
+                handle: self,
+                handles,
+            });
+        }
+        if missing > 0 {
+            let cached_elsewhere = inner.cached().min(missing);
+            let outstanding = missing - cached_elsewhere;
+            return Err(DestroyError::Outstanding {
+                handle: self,
+                outstanding,
+                cached_elsewhere,
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Clone for RawPool {
+    fn clone(&self) -> Self {
+        // Relaxed: `self` keeps the pool alive.
+        let handles = self.inner().handles.fetch_add(1, Ordering::Relaxed);
+        // As `Arc`: forgotten handles must not wrap the count.
+        if handles > isize::MAX as usize {
+            std::process::abort();
+        }
+        Self(self.0)
+    }
+}
+
+impl Drop for RawPool {
+    fn drop(&mut self) {
+        if self.inner().handles.fetch_sub(1, Ordering::Release) == 1 {
+            // SAFETY: the last handle: its unit is ours to give up.
+            unsafe { self.pool_ref().close() };
+        }
+    }
+}
+
+impl std::fmt::Debug for RawPool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RawPool")
+            .field("name", &self.name())
+            .field("object_size", &self.object_size())
+            .field("capacity", &self.capacity())
+            .field("in_use", &self.in_use())
+            .finish_non_exhaustive()
+    }
+}
+
+impl PoolRef {
+    /// Takes one object.
+    ///
+    /// # Errors
+    /// As for [`RawPool::get`].
+    ///
+    /// # Safety
+    /// The pool lives during the call.
+    #[inline(always)]
+    pub unsafe fn get(self) -> Result<NonNull<u8>, Exhausted> {
+        // SAFETY: the pool lives; the slot is ours.
+        unsafe {
+            match self.own_slot().and_then(|slot| slot.pop()) {
+                Some(obj) => Ok(obj),
+                None => self.get_slow(),
+            }
+        }
+    }
+
+    /// Fills `out`, or takes none.
+    ///
+    /// # Errors
+    /// As for [`RawPool::get_bulk`].
+    ///
+    /// # Safety
+    /// The pool lives during the call.
+    #[inline(always)]
+    pub unsafe fn get_bulk(self, out: &mut [MaybeUninit<NonNull<u8>>]) -> Result<(), Exhausted> {
+        // SAFETY: the pool lives; the slot is ours.
+        unsafe {
+            match self.own_slot() {
+                Some(slot) if slot.pop_bulk(out) => Ok(()),
+                _ => self.get_bulk_slow(out),
+            }
+        }
+    }
+
+    /// Puts one object back. It may be the last thing that kept the pool alive.
+    ///
+    /// # Safety
+    /// `obj` is the address of an object of this pool that the caller got, owns and gives up; what
+    /// rests in it is as the pool's users agreed.
+    #[doc(alias = "rte_mempool_put")]
+    #[inline(always)]
+    pub unsafe fn put(self, obj: NonNull<u8>) {
+        // SAFETY: the object keeps the pool alive; the slot is ours.
+        unsafe {
+            match self.own_slot() {
+                Some(slot) if slot.push(obj) => {}
+                _ => self.put_slow(obj),
+            }
+        }
+    }
+
+    /// Puts objects back.
+    ///
+    /// # Safety
+    /// As for [`put`](Self::put), for each of `objs`, which are distinct. If it is empty, the pool lives.
+    #[doc(alias = "rte_mempool_put_bulk")]
+    #[inline(always)]
+    pub unsafe fn put_bulk(self, objs: &[NonNull<u8>]) {
+        // SAFETY: the objects keep the pool alive; the slot is ours.
+        unsafe {
+            match self.own_slot() {
+                Some(slot) if slot.push_bulk(objs) => {}
+                _ => self.put_bulk_slow(objs),
+            }
+        }
+    }
+
+    /// A handle, unless the last one was dropped already.
+    ///
+    /// # Safety
+    /// The pool lives during the call.
+    pub unsafe fn handle(self) -> Option<RawPool> {
+        // SAFETY: as the caller promises.
+        let handles = unsafe { &self.inner().handles };
+        let mut count = handles.load(Ordering::Relaxed);
+        while count != 0 && count <= isize::MAX as usize {
+            // Relaxed: whoever reads the handle later got it from us.
+            match handles.compare_exchange_weak(
+                count,
+                count + 1,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return Some(RawPool(self.0)),
+                Err(now) => count = now,
+            }
+        }
+        None
+    }
+
+    /// Bytes of an object, as asked for.
+    ///
+    /// # Safety
+    /// The pool lives during the call.
+    pub unsafe fn object_size(self) -> usize {
+        // SAFETY: as the caller promises.
+        unsafe { self.inner() }.object_size
+    }
+
+    /// Objects of the pool.
+    ///
+    /// # Safety
+    /// The pool lives during the call.
+    pub unsafe fn capacity(self) -> usize {
+        // SAFETY: as the caller promises.
+        unsafe { self.inner() }.capacity
+    }
+
+    /// As [`RawPool::private`].
+    ///
+    /// # Safety
+    /// The pool lives for `'a`.
+    pub unsafe fn private<'a, T: 'static>(self) -> Option<&'a T> {
+        // SAFETY: as the caller promises.
+        unsafe { self.inner() }.private.as_deref()?.downcast_ref()
+    }
+
+    /// The address that it consists of.
+    #[inline(always)]
+    pub fn addr(self) -> usize {
+        self.0.addr().get()
+    }
+
+    /// Closes the pool: gives up the unit that the handles shared.
+    ///
+    /// # Safety
+    /// The caller dropped the last handle.
+    #[cold]
+    #[inline(never)]
+    unsafe fn close(self) {
+        // SAFETY: the unit keeps the pool alive until it is released, and nothing is touched then.
+        unsafe {
+            let inner = self.inner();
+            // What users of other handles did happened before what follows.
+            inner.handles.load(Ordering::Acquire);
+            inner.cached_end.store(0, Ordering::Relaxed);
+            self.flush_at(worker::current());
+            self.release(1);
+        }
+    }
+}
+
+impl std::fmt::Debug for PoolRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "PoolRef({:p})", self.0)
+    }
+}

@@ -1,0 +1,99 @@
+//! Giving objects back: into the cache, or the oldest half of it to the backend first.
+//!
+//! After DPDK's cache algorithm of release 26.07: what does not fit pushes the *oldest* half out if it is
+//! at most half a cache, and goes straight to the backend otherwise. A cache may hold exactly its size.
+
+use crate::cache::{Slot, Taken};
+use crate::pool::PoolRef;
+use crate::stats::Writers;
+use crate::sync::Ordering;
+use crate::worker;
+use std::ptr::NonNull;
+
+impl PoolRef {
+    /// One object, when the cache has no room.
+    ///
+    /// # Safety
+    /// As for [`PoolRef::put`].
+    #[cold]
+    #[inline(never)]
+    pub(crate) unsafe fn put_slow(self, obj: NonNull<u8>) {
+        // SAFETY: as the caller promises.
+        unsafe { self.put_bulk_slow(&[obj]) };
+    }
+
+    /// Some objects, when the cache has no room for all.
+    ///
+    /// # Safety
+    /// As for [`PoolRef::put_bulk`].
+    #[cold]
+    #[inline(never)]
+    pub(crate) unsafe fn put_bulk_slow(self, objs: &[NonNull<u8>]) {
+        if objs.is_empty() {
+            return;
+        }
+        // SAFETY: the objects, which are out, keep the pool alive until they are in the backend, and
+        // afterwards nothing is touched. The slot at our own offset is ours.
+        unsafe {
+            if self.inner().cached_end.load(Ordering::Relaxed) == 0 {
+                // Closed (or without caches): leave nothing behind in this thread.
+                self.flush_at(worker::current());
+                return self.backend_put(objs);
+            }
+            let offset = worker::current_or_register();
+            match self
+                .slot_at(offset)
+                .and_then(|slot| slot.take().map(|taken| (slot, taken)))
+            {
+                Some((slot, taken)) => self.put_with_cache(slot.into(), taken, objs),
+                None => self.backend_put(objs),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`PoolRef::put_bulk`]; `taken` is what was taken from `slot` by this thread.
+    unsafe fn put_with_cache(self, slot: NonNull<Slot>, taken: Taken, objs: &[NonNull<u8>]) {
+        // A pointer, not a reference: an argument must stay valid during the call, but the last
+        // object that goes to the backend frees the pool, slots included.
+        let Taken { base, len, limit } = taken;
+        let half = limit / 2;
+        let fits = objs.len() <= limit - len;
+        // SAFETY: the array has `limit` entries, of which `len` are written, and is ours while the
+        // slot is taken. With the half gone there is room: `len - half + n <= limit` as `n <= half`.
+        unsafe {
+            if !fits && objs.len() > half {
+                slot.as_ref().restore(len, limit);
+                return self.backend_put(objs);
+            }
+            let kept = if fits {
+                len
+            } else {
+                self.flush_oldest(slot.as_ref(), taken, half)
+            };
+            base.add(kept)
+                .copy_from_nonoverlapping(NonNull::from(objs).cast(), objs.len());
+            slot.as_ref().restore(kept + objs.len(), limit);
+            if !fits {
+                // Not the last units: what was just cached counts.
+                self.release(half);
+            }
+        }
+    }
+
+    /// Gives the oldest `half` to the backend, moves the others down, and says how many they are.
+    /// The units of the half are still to be released.
+    ///
+    /// # Safety
+    /// `taken` is what was taken from `slot` by this thread; `0 < half <= len`.
+    pub(crate) unsafe fn flush_oldest(self, slot: &Slot, taken: Taken, half: usize) -> usize {
+        let kept = taken.len - half;
+        // SAFETY: entries below `len` are written and ours while the slot is taken.
+        unsafe {
+            self.inner().backend.put_bulk(taken.slice(0, half));
+            slot.counters.put(half, Writers::Owner);
+            taken.base.copy_from(taken.base.add(half), kept);
+        }
+        kept
+    }
+}
