@@ -1,0 +1,221 @@
+//! What the exclusive owner of a packet may do to it. `&mut` means unchanged on failure.
+
+use crate::error::{NoRoom, OutOfRange};
+use crate::handle::Mbuf;
+use crate::header::SegFlags;
+use crate::offload::TxOffload;
+use crate::packet::Packet;
+use crate::segment::{RawSegmentMut, SegmentMut};
+
+impl Mbuf {
+    #[inline(always)]
+    fn first_raw(&mut self) -> RawSegmentMut<'_> {
+        // SAFETY: exclusive handle, mutably borrowed.
+        unsafe { RawSegmentMut::new(self.ptr()) }
+    }
+
+    /// The last segment; the walk costs one step per segment.
+    fn last_raw(&mut self) -> RawSegmentMut<'_> {
+        let mut last = self.ptr();
+        for seg in self.segments() {
+            last = seg.ptr();
+        }
+        // SAFETY: segments of an exclusive packet are exclusive, and `self` is mutably borrowed.
+        unsafe { RawSegmentMut::new(last) }
+    }
+
+    /// The first segment, for writing.
+    pub fn first_mut(&mut self) -> SegmentMut<'_> {
+        SegmentMut(self.first_raw())
+    }
+
+    /// The bytes of the first segment, or `None` when its storage is shared.
+    #[doc(alias = "mtod")]
+    #[inline]
+    pub fn data_mut(&mut self) -> Option<&mut [u8]> {
+        self.first_raw().into_data()
+    }
+
+    /// Opens `n` bytes in front of the first segment's data and lends them; what they hold is
+    /// left from earlier use.
+    ///
+    /// # Errors
+    /// [`NoRoom`] when the headroom is shorter or the storage is shared.
+    #[doc(alias = "M_PREPEND")]
+    #[doc(alias = "rte_pktmbuf_prepend")]
+    #[inline]
+    pub fn prepend(&mut self, n: usize) -> Result<&mut [u8], NoRoom> {
+        let have = self.first().headroom();
+        if n > have {
+            return Err(NoRoom { asked: n, have });
+        }
+        let mut seg = self.first_raw();
+        seg.fields().pkt_len += n;
+        seg.grow_front(n)
+    }
+
+    /// Opens `n` bytes behind the last segment's data and lends them; what they hold is left from
+    /// earlier use.
+    ///
+    /// # Errors
+    /// [`NoRoom`] when the tailroom is shorter or the storage is shared.
+    #[doc(alias = "rte_pktmbuf_append")]
+    #[inline]
+    pub fn append(&mut self, n: usize) -> Result<&mut [u8], NoRoom> {
+        let have = self.last_raw().view().tailroom();
+        if n > have {
+            return Err(NoRoom { asked: n, have });
+        }
+        self.first_raw().fields().pkt_len += n;
+        self.last_raw().grow_back(n)
+    }
+
+    /// Removes `n` bytes from the front. Segments that run empty stay in the chain.
+    ///
+    /// # Errors
+    /// [`OutOfRange`] when the packet is shorter.
+    #[doc(alias = "m_adj")]
+    #[doc(alias = "rte_pktmbuf_adj")]
+    pub fn trim_front(&mut self, n: usize) -> Result<(), OutOfRange> {
+        OutOfRange::check(0, n, self.pkt_len())?;
+        let mut rest = n;
+        self.for_each_segment(|mut seg| {
+            let gone = rest.min(seg.view().len());
+            let fields = seg.fields();
+            fields.off += gone as u32;
+            fields.len -= gone as u32;
+            rest -= gone;
+            rest > 0
+        });
+        self.first_raw().fields().pkt_len -= n;
+        Ok(())
+    }
+
+    /// Removes `n` bytes from the end. Segments that run empty stay in the chain.
+    ///
+    /// # Errors
+    /// [`OutOfRange`] when the packet is shorter.
+    #[doc(alias = "m_adj")]
+    #[doc(alias = "rte_pktmbuf_trim")]
+    pub fn trim_back(&mut self, n: usize) -> Result<(), OutOfRange> {
+        OutOfRange::check(0, n, self.pkt_len())?;
+        let mut keep = self.pkt_len() - n;
+        self.for_each_segment(|mut seg| {
+            let fields = seg.fields();
+            let kept = keep.min(fields.len as usize);
+            fields.len = kept as u32;
+            keep -= kept;
+            true
+        });
+        self.first_raw().fields().pkt_len -= n;
+        Ok(())
+    }
+
+    /// Calls `edit` for each segment until it returns false.
+    fn for_each_segment(&mut self, mut edit: impl FnMut(RawSegmentMut<'_>) -> bool) {
+        let mut at = Some(self.ptr());
+        while let Some(ptr) = at {
+            // SAFETY: segments of an exclusive packet are exclusive, `self` is mutably borrowed,
+            // and one view lives at a time.
+            let seg = unsafe { RawSegmentMut::new(ptr) };
+            at = seg.view().next().map(|s| s.ptr());
+            if !edit(seg) {
+                return;
+            }
+        }
+    }
+
+    /// Links the segments of `tail` behind ours. No byte is copied. The walk to our end costs one
+    /// step per segment of ours.
+    #[doc(alias = "m_cat")]
+    #[doc(alias = "rte_pktmbuf_chain")]
+    pub fn cat(&mut self, tail: Mbuf) {
+        let (bytes, segs) = (tail.pkt_len(), tail.nsegs() as u32);
+        let mut last = self.ptr();
+        for seg in self.segments() {
+            last = seg.ptr();
+        }
+        // SAFETY: both packets are exclusive, so they are not the same; `last` has no successor
+        // and takes over the reference that `into_raw` hands out.
+        unsafe { last.link(tail.into_raw()) };
+        let mut first = self.first_raw();
+        first.fields().pkt_len += bytes;
+        first.fields().nsegs += segs;
+    }
+
+    /// Cuts the first segment off: it, and the rest if there is one.
+    pub fn split_first(mut self) -> (Mbuf, Option<Mbuf>) {
+        let (bytes, segs) = (self.pkt_len(), self.nsegs() as u32);
+        // SAFETY: exclusive; the successor becomes a packet of its own below.
+        let rest = unsafe { self.ptr().unlink() };
+        let mut first = self.first_raw();
+        let len = first.view().len();
+        let fields = first.fields();
+        fields.pkt_len = len;
+        fields.nsegs = 1;
+        let rest = rest.map(|ptr| {
+            // SAFETY: just unlinked, so this is the only reference to it.
+            let mut rest = unsafe { Mbuf::from_raw(ptr) };
+            let mut first = rest.first_raw();
+            first.fields().pkt_len = bytes - len;
+            first.fields().nsegs = segs - 1;
+            rest
+        });
+        (self, rest)
+    }
+
+    /// On an empty first segment: leaves `n` bytes of headroom.
+    ///
+    /// # Errors
+    /// [`NoRoom`] when the storage is smaller, holds data, or is shared.
+    #[doc(alias = "rte_pktmbuf_reset_headroom")]
+    pub fn set_lead(&mut self, n: usize) -> Result<(), NoRoom> {
+        let seg = self.first();
+        let have = if seg.is_empty() && !seg.is_shared() {
+            seg.capacity()
+        } else {
+            0
+        };
+        if n > have {
+            return Err(NoRoom { asked: n, have });
+        }
+        if !seg.is_empty() {
+            return Ok(());
+        }
+        self.first_raw().fields().off = n as u32;
+        Ok(())
+    }
+
+    /// On an empty first segment: places the data so that `len` bytes end at the storage's end,
+    /// rounded down to a multiple of 8.
+    ///
+    /// # Errors
+    /// [`NoRoom`] when the storage is smaller, holds data, or is shared.
+    #[doc(alias = "m_align")]
+    pub fn align_end(&mut self, len: usize) -> Result<(), NoRoom> {
+        let capacity = self.first().capacity();
+        match capacity.checked_sub(len) {
+            Some(lead) => self.set_lead(lead & !7),
+            None => Err(NoRoom {
+                asked: len,
+                have: capacity,
+            }),
+        }
+    }
+
+    /// Says what the hardware shall do with the packet.
+    pub fn set_offload(&mut self, offload: TxOffload) {
+        let ptr = self.ptr();
+        // SAFETY: exclusive handle, mutably borrowed; line 1 is disjoint from word and fields.
+        unsafe { (*ptr.0.as_ptr()).offload = offload };
+        self.first_raw().fields().flags |= SegFlags::OFFLOAD;
+    }
+
+    /// One word that the stack never reads; 0 until it is set.
+    pub fn set_user(&mut self, user: u64) {
+        let ptr = self.ptr();
+        // SAFETY: as in `set_offload`.
+        unsafe { (*ptr.0.as_ptr()).user = user };
+        self.first_raw().fields().flags |= SegFlags::USER;
+    }
+}

@@ -1,0 +1,102 @@
+//! What can go wrong, with the numbers.
+
+use thiserror::Error;
+
+/// A pool of buffers could not be made.
+#[derive(Debug, Error)]
+pub enum CreateError {
+    /// The pool below refused.
+    #[error(transparent)]
+    Pool(#[from] mempool::CreateError),
+    /// Rooms, charges and clusters are limited to 1 GiB, and hold at least one byte.
+    #[error("{asked} bytes of room asked for, possible are 1 to {max}")]
+    Room {
+        /// Bytes asked for.
+        asked: usize,
+        /// The limit.
+        max: usize,
+    },
+    /// Pool ids are never used twice, and all have been used.
+    #[error("no more than {limit} pools of mbufs can be made in the life of a process")]
+    TooManyPools {
+        /// How many there are.
+        limit: u64,
+    },
+}
+
+/// No buffer could be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum AllocError {
+    /// The pool ran short; nothing was taken.
+    #[error("pool of {size}-byte objects exhausted: asked {asked}, available {available}")]
+    Exhausted {
+        /// Objects asked for.
+        asked: usize,
+        /// Objects that this thread could have had.
+        available: usize,
+        /// Bytes of one object of that pool.
+        size: usize,
+    },
+    /// No cluster class is large enough.
+    #[error("no cluster class holds {asked} bytes, the largest holds {largest}")]
+    NoClass {
+        /// Bytes asked for.
+        asked: usize,
+        /// Bytes of the largest class, 0 when the set has none.
+        largest: usize,
+    },
+    /// The mbuf cannot take a cluster: it holds data, or has one already.
+    #[error("mbuf with {len} bytes in {capacity} bytes of storage cannot take a cluster")]
+    Occupied {
+        /// Bytes in its first segment.
+        len: usize,
+        /// Capacity of its storage.
+        capacity: usize,
+    },
+}
+
+/// A range reaches past the data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("range of {len} bytes at {offset} is outside of {have} bytes")]
+pub struct OutOfRange {
+    /// Where the range begins.
+    pub offset: usize,
+    /// Bytes in it.
+    pub len: usize,
+    /// Bytes there are.
+    pub have: usize,
+}
+
+impl OutOfRange {
+    /// Checks that `[offset, offset + len)` lies within `have` bytes.
+    #[inline]
+    pub(crate) fn check(offset: usize, len: usize, have: usize) -> Result<(), Self> {
+        match offset.checked_add(len) {
+            Some(end) if end <= have => Ok(()),
+            _ => Err(Self { offset, len, have }),
+        }
+    }
+}
+
+/// The storage has too little room where it was asked for.
+///
+/// Shared storage is read-only and therefore has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("asked for {asked} bytes of room, there are {have}")]
+pub struct NoRoom {
+    /// Bytes asked for.
+    pub asked: usize,
+    /// Bytes there are.
+    pub have: usize,
+}
+
+/// A copy could not be made; the source is unchanged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum CopyError {
+    /// The range is not in the packet.
+    #[error(transparent)]
+    Range(#[from] OutOfRange),
+    /// No buffers for the copy.
+    #[error(transparent)]
+    Alloc(#[from] AllocError),
+}

@@ -1,0 +1,79 @@
+//! Packet buffers: headers with inline room, reference-counted clusters, chains, and bulk free.
+//!
+//! A *packet* is a chain of one or more *segments*. A segment is one pool element:
+//!
+//! ```text
+//!  0            64           128 (+ private)                          element end
+//!  ┌────────────┬────────────┬─────────────────────────────────────────┐
+//!  │ line 0     │ line 1     │ inline room                             │
+//!  │ free word  │ offload    │  headroom │ data ......... │ tailroom   │
+//!  │ next, pool │ requests   │                                         │
+//!  │ off, len … │            │                                         │
+//!  └─────┬──────┴────────────┴─────────────────────────────────────────┘
+//!        │ storage = cluster
+//!        ▼
+//!        ┌────────────┬────────────────────────────────────────────────┐
+//!        │ count,pool │ 2 KB to 64 KB of data, shared by its holders   │
+//!        └────────────┴────────────────────────────────────────────────┘
+//! ```
+//!
+//! All that freeing has to know lies in line 0, and most of it in its first eight bytes, the
+//! *free word* (reference count, "has next", storage kind, pool id): an mbuf may go back to its
+//! pool as it stands exactly when that word equals the pool's resting word.
+//!
+//! Three handles, each one pointer wide, so that `&mut [Option<Mbuf>]` *is* an array of pool
+//! pointers and a run in it can go to the pool without being copied first:
+//!
+//! | handle | owns | may write |
+//! |---|---|---|
+//! | [`Mbuf`] | the packet alone | yes, where the storage is not shared |
+//! | [`SharedMbuf`] | one reference of a shared packet, `Clone` | no |
+//! | [`TxMbuf`] | what a transmit ring holds, made from either | no |
+//!
+//! ```
+//! use mbuf::{BufferSet, Packet};
+//!
+//! let set = BufferSet::standard(1024, 256)?;
+//! let mut m = set.header_with(1500)?;
+//! m.set_lead(64)?;
+//! m.append(5)?.copy_from_slice(b"hello");
+//! m.prepend(4)?.copy_from_slice(b"ip: ");
+//! let copy = m.ref_copy(4, 5, &set)?;
+//! assert_eq!(copy.to_vec(), b"hello");
+//! assert!(m.data_mut().is_none(), "its cluster is shared now, so it is read-only");
+//!
+//! let mut burst = [Some(m), None, Some(copy)];
+//! mbuf::free_bulk(&mut burst);
+//! assert!(set.is_full());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! `unsafe` is confined to `header`, `cluster`, `handle`, `segment`, `chain`, `pool` and `free`;
+//! `DESIGN.md` beside this crate's sources holds the argument as a whole.
+
+mod chain;
+mod cluster;
+mod copy;
+mod count;
+mod edit;
+mod error;
+mod free;
+mod handle;
+mod header;
+mod offload;
+mod packet;
+mod pool;
+mod segment;
+mod set;
+mod sync;
+mod word;
+
+pub use chain::Chain;
+pub use error::{AllocError, CopyError, CreateError, NoRoom, OutOfRange};
+pub use free::{FreeStrategy, free_bulk, free_bulk_with, raw};
+pub use handle::{Mbuf, SharedMbuf, TxMbuf};
+pub use offload::{OffloadFlags, TxOffload};
+pub use packet::Packet;
+pub use pool::{ClusterPool, MbufPool, Room};
+pub use segment::{Segment, SegmentMut, Segments, Storage};
+pub use set::{BufferSet, BufferSetBuilder};
