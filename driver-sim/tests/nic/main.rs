@@ -1,0 +1,13 @@
+//! Tests of the simulated NIC as its users see it.
+
+mod ether;
+mod faults;
+mod limits;
+mod offload;
+mod oracle;
+mod pcap;
+mod remote;
+mod ring;
+mod rx;
+mod support;
+mod tshark;
