@@ -1,0 +1,71 @@
+//! `free-bulk`: what it costs to free a burst, by strategy; and the pair of allocating and freeing,
+//! since cost can hide on either side.
+//!
+//! *Hot* bursts are freed right after they were allocated. *Cold* ones come from a pool whose
+//! headers are far more than the caches hold, in random order, on pages as the system gives them.
+
+mod cold;
+mod floor;
+mod hot;
+mod shape;
+
+use crate::cell::{CellSpec, Group, Needs, Params};
+use mbuf::{FreeStrategy, TxMbuf};
+pub(crate) use shape::Shape;
+
+const BURSTS: [usize; 5] = [8, 32, 64, 128, 256];
+
+/// The cells of the group.
+pub(crate) fn group() -> Group {
+    let mut cells = Vec::new();
+    for heat in ["hot", "cold", "pair"] {
+        for shape in Shape::ALL {
+            cells.extend(BURSTS.map(|burst| cell(shape, heat, burst)));
+        }
+    }
+    Group {
+        name: "free-bulk",
+        question: "What does it cost to free a burst of packets?",
+        cells,
+    }
+}
+
+fn cell(shape: Shape, heat: &'static str, burst: usize) -> CellSpec {
+    CellSpec {
+        id: format!("free-bulk/{}/{heat}/burst={burst}", shape.name()),
+        group: "free-bulk",
+        params: Params::new()
+            .with("shape", shape.name())
+            .with("heat", heat)
+            .with("burst", burst),
+        unit: "ns/mbuf",
+        lower_is_better: true,
+        baseline: "staged",
+        needs: Needs::ONE_CPU,
+        build: Box::new(move |env| match heat {
+            "cold" => cold::build(shape, burst, env),
+            _ => hot::build(shape, burst, heat == "pair", env),
+        }),
+    }
+}
+
+/// A way to free a burst, inlined into each placed copy.
+trait Free {
+    fn free(slots: &mut [Option<TxMbuf>]);
+}
+
+macro_rules! strategies {
+    ($($name:ident),*) => {$(
+        struct $name;
+        impl Free for $name {
+            #[inline(always)]
+            fn free(slots: &mut [Option<TxMbuf>]) {
+                mbuf::free_bulk_with(FreeStrategy::$name, slots);
+            }
+        }
+    )*};
+}
+strategies!(Each, Staged, Runs, Direct);
+
+/// The variants, by their fixed names, in the order of [`FreeStrategy::ALL`] and the floor.
+const VARIANTS: [&str; 5] = ["each", "staged", "runs", "direct", "floor"];

@@ -1,0 +1,174 @@
+//! Bursts whose headers are in no near cache: the pool is far larger, its order random.
+//!
+//! All mbufs are out, in one long array; a round frees one stretch of it, burst by burst, and
+//! fills it anew outside of the timed part. By the time that the stretch's turn comes again, all
+//! others have passed through the caches.
+
+use super::shape::{Shape, Stock};
+use super::{Direct, Each, Free, Runs, Staged, VARIANTS, floor};
+use crate::cell::{CellRun, Env, Sample, Skip};
+use crate::clock::{self, Clock};
+use crate::placement::{self, Body, Entry, PLACEMENTS};
+use mbuf::TxMbuf;
+use std::marker::PhantomData;
+
+/// Mbufs in all: their first lines alone are twice the second-level cache of current servers.
+const MBUFS: usize = 1 << 16;
+/// Mbufs that a round frees, about: the array is that many stretches long.
+const PER_ROUND: usize = 4096;
+
+struct Work<'a> {
+    slots: &'a mut [Option<TxMbuf>],
+    burst: usize,
+}
+
+struct Bursts<F>(PhantomData<F>);
+
+impl<F: Free> Body for Bursts<F> {
+    type Args<'a> = Work<'a>;
+    type Out = u64;
+
+    #[inline(always)]
+    fn run(work: Work<'_>) -> u64 {
+        let mut ticks = 0;
+        for burst in work.slots.chunks_exact_mut(work.burst) {
+            let start = clock::start();
+            F::free(burst);
+            ticks += clock::stop() - start;
+        }
+        ticks
+    }
+}
+
+type Copies = [for<'a> fn(Work<'a>) -> u64; PLACEMENTS];
+
+fn copies<F: Free>() -> Copies {
+    placement::table::<Bursts<F>>().map(|entry: Entry<Bursts<F>>| entry)
+}
+
+struct Cold {
+    stock: Stock,
+    slots: Vec<Option<TxMbuf>>,
+    shape: Shape,
+    burst: usize,
+    /// Bursts of a stretch.
+    bursts: usize,
+    /// Where the next stretch begins.
+    next: usize,
+    variants: [Copies; VARIANTS.len()],
+    clock: Clock,
+}
+
+pub(super) fn build(shape: Shape, burst: usize, env: &Env) -> Result<Box<dyn CellRun>, Skip> {
+    let fail = |e: &dyn std::fmt::Display| Skip::new(e.to_string());
+    let pools = if matches!(shape, Shape::TwoPools | Shape::Blocks) {
+        2
+    } else {
+        1
+    };
+    let mut stock = Stock::new(shape, MBUFS / pools, |b| b.cache(512)).map_err(|e| fail(&e))?;
+    shuffle(&stock, env.seed).map_err(|e| fail(&e))?;
+    let bursts = (PER_ROUND / shape.mbufs(burst)).max(1);
+    let stretches = MBUFS / (bursts * shape.mbufs(burst));
+    let mut slots: Vec<Option<TxMbuf>> = (0..stretches * bursts * burst).map(|_| None).collect();
+    for burst in slots.chunks_mut(burst) {
+        stock.fill(burst).map_err(|e| fail(&e))?;
+    }
+    Ok(Box::new(Cold {
+        stock,
+        slots,
+        shape,
+        burst,
+        bursts,
+        next: 0,
+        variants: [
+            copies::<Each>(),
+            copies::<Staged>(),
+            copies::<Runs>(),
+            copies::<Direct>(),
+            floor_of(shape),
+        ],
+        clock: env.clock,
+    }))
+}
+
+/// Leaves the pools' objects in random order.
+fn shuffle(stock: &Stock, seed: u64) -> Result<(), mbuf::AllocError> {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    for pool in stock.pools() {
+        let mut all: Vec<Option<TxMbuf>> = (0..pool.raw().available()).map(|_| None).collect();
+        pool.header_bulk(&mut all)?;
+        rng.shuffle(&mut all);
+        mbuf::free_bulk(&mut all);
+    }
+    Ok(())
+}
+
+fn floor_of(shape: Shape) -> Copies {
+    match shape {
+        Shape::Flat => copies::<floor::Flat>(),
+        Shape::Nulls => copies::<floor::Nulls>(),
+        Shape::TwoPools => copies::<floor::Pools<1>>(),
+        Shape::Blocks => copies::<floor::Pools<8>>(),
+        Shape::Chain2 => copies::<floor::Chains<2>>(),
+        Shape::Chain8 => copies::<floor::Chains<8>>(),
+        Shape::Shared => copies::<floor::Shared>(),
+    }
+}
+
+impl CellRun for Cold {
+    fn variants(&self) -> Vec<&'static str> {
+        VARIANTS.to_vec()
+    }
+
+    fn placements(&self) -> usize {
+        PLACEMENTS
+    }
+
+    fn round(&mut self, variant: usize, placement: usize) -> Result<Sample, String> {
+        let mbufs = self.bursts * self.shape.mbufs(self.burst);
+        let stretch = self.next..self.next + self.bursts * self.burst;
+        self.next = if stretch.end == self.slots.len() {
+            0
+        } else {
+            stretch.end
+        };
+        let slots = &mut self.slots[stretch];
+        let before = self.stock.in_use();
+        let ticks = self.variants[variant][placement](Work {
+            slots,
+            burst: self.burst,
+        });
+        if slots.iter().any(Option::is_some) {
+            return Err("a slot is not empty after the free".into());
+        }
+        let gone = before - self.stock.in_use();
+        self.stock.disown(slots.len());
+        let back = before - self.stock.in_use();
+        let still = if self.shape == Shape::Shared {
+            slots.len() / 4
+        } else {
+            0
+        };
+        if (gone, back) != (mbufs - still, mbufs) {
+            return Err(format!(
+                "of {mbufs} mbufs {gone} went back, with their owners {back}"
+            ));
+        }
+        for burst in slots.chunks_mut(self.burst) {
+            self.stock.fill(burst).map_err(|e| e.to_string())?;
+        }
+        let ns = self.clock.ns(ticks, self.bursts as u64);
+        Ok(Sample::new(ns.max(1e-3) / mbufs as f64))
+    }
+
+    fn finish(&mut self) -> Result<(), String> {
+        let slots = self.slots.len();
+        self.slots.clear();
+        self.stock.disown(slots);
+        match self.stock.in_use() {
+            0 => Ok(()),
+            left => Err(format!("{left} mbufs are not back in their pool")),
+        }
+    }
+}

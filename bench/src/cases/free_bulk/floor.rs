@@ -1,0 +1,196 @@
+//! The least that any correct free must do: touch each header once, restore what our design
+//! restores on free, copy the pointers, empty the slots. Each floor knows its shape beforehand.
+
+#![allow(unsafe_code)]
+
+use super::Free;
+use mbuf::TxMbuf;
+use mbuf::raw::{Raw, resting_of, slots_of};
+use mempool::PutCursor;
+
+/// One pool, nothing odd.
+pub(super) struct Flat;
+/// One pool, every fourth slot null.
+pub(super) struct Nulls;
+/// Two pools in turns of `BLOCK`.
+pub(super) struct Pools<const BLOCK: usize>;
+/// One pool, chains of `SEGMENTS`.
+pub(super) struct Chains<const SEGMENTS: usize>;
+/// One pool, every fourth packet has another owner.
+pub(super) struct Shared;
+
+/// Ends the process: a floor that met what it does not expect has corrupted a pool.
+#[cold]
+#[inline(never)]
+fn wrong_shape() -> ! {
+    std::process::abort()
+}
+
+impl Free for Flat {
+    #[inline(always)]
+    fn free(slots: &mut [Option<TxMbuf>]) {
+        // SAFETY: every slot holds a packet of one pool, of which it owns the only reference;
+        // words are compared below. Slots are emptied, and what they owned is put.
+        unsafe {
+            let slots = slots_of(slots);
+            let first = slots[0].unwrap_unchecked();
+            let resting = resting_of(first.word());
+            let mut cursor = first.pool().open_put();
+            let Some(spare) = cursor.spare(slots.len()) else {
+                wrong_shape()
+            };
+            let mut odd = 0;
+            for (at, slot) in slots.iter().enumerate() {
+                let mbuf = slot.unwrap_unchecked();
+                odd |= mbuf.word() ^ resting;
+                spare.add(at).write(mbuf.object());
+            }
+            slots.fill(None);
+            if odd != 0 {
+                wrong_shape();
+            }
+            cursor.advance(slots.len());
+        }
+    }
+}
+
+impl Free for Nulls {
+    #[inline(always)]
+    fn free(slots: &mut [Option<TxMbuf>]) {
+        // SAFETY: as for `Flat`, with every fourth slot null.
+        unsafe {
+            let slots = slots_of(slots);
+            let first = slots[0].unwrap_unchecked();
+            let resting = resting_of(first.word());
+            let mut cursor = first.pool().open_put();
+            let Some(spare) = cursor.spare(slots.len()) else {
+                wrong_shape()
+            };
+            let mut odd = 0;
+            let (groups, rest) = slots.as_chunks::<4>();
+            if !rest.is_empty() {
+                wrong_shape();
+            }
+            for (at, group) in groups.iter().enumerate() {
+                for i in 0..3 {
+                    let mbuf = group[i].unwrap_unchecked();
+                    odd |= mbuf.word() ^ resting;
+                    spare.add(3 * at + i).write(mbuf.object());
+                }
+            }
+            let filled = groups.len() * 3;
+            slots.fill(None);
+            if odd != 0 {
+                wrong_shape();
+            }
+            cursor.advance(filled);
+        }
+    }
+}
+
+impl<const BLOCK: usize> Free for Pools<BLOCK> {
+    #[inline(always)]
+    fn free(slots: &mut [Option<TxMbuf>]) {
+        // SAFETY: as for `Flat`, with blocks of `BLOCK` from each of two pools in turn.
+        unsafe {
+            let slots = slots_of(slots);
+            let heads = [0, BLOCK % slots.len()].map(|at| slots[at].unwrap_unchecked());
+            let resting = heads.map(|head| resting_of(head.word()));
+            // A burst of one block has one pool, which must not be opened twice.
+            let two = slots.len() > BLOCK;
+            let mut cursors = (
+                heads[0].pool().open_put(),
+                two.then(|| heads[1].pool().open_put()),
+            );
+            let mut odd = 0;
+            for (turn, block) in slots.chunks(BLOCK).enumerate() {
+                let cursor = match (&mut cursors.1, turn % 2) {
+                    (Some(second), 1) => second,
+                    _ => &mut cursors.0,
+                };
+                let Some(spare) = cursor.spare(block.len()) else {
+                    wrong_shape()
+                };
+                for (at, slot) in block.iter().enumerate() {
+                    let mbuf = slot.unwrap_unchecked();
+                    odd |= mbuf.word() ^ resting[turn % 2];
+                    spare.add(at).write(mbuf.object());
+                }
+                cursor.advance(block.len());
+            }
+            slots.fill(None);
+            if odd != 0 {
+                wrong_shape();
+            }
+        }
+    }
+}
+
+impl<const SEGMENTS: usize> Free for Chains<SEGMENTS> {
+    #[inline(always)]
+    fn free(slots: &mut [Option<TxMbuf>]) {
+        // SAFETY: every slot holds a chain of one pool that it owns alone.
+        unsafe {
+            let slots = slots_of(slots);
+            let mut cursor = slots[0].unwrap_unchecked().pool().open_put();
+            for slot in slots.iter() {
+                let mut segment = *slot;
+                for _ in 0..SEGMENTS {
+                    let Some(mbuf) = segment else { wrong_shape() };
+                    segment = mbuf.next();
+                    put(&mut cursor, mbuf);
+                }
+            }
+            slots.fill(None);
+        }
+    }
+}
+
+/// # Safety
+/// The caller owns `mbuf`, which is of the cursor's pool.
+#[inline(always)]
+unsafe fn put(cursor: &mut PutCursor, mbuf: Raw) {
+    // SAFETY: by contract.
+    unsafe {
+        mbuf.rest();
+        cursor.push(mbuf.object());
+    }
+}
+
+impl Free for Shared {
+    #[inline(always)]
+    fn free(slots: &mut [Option<TxMbuf>]) {
+        // SAFETY: as for `Flat`; every fourth packet has another owner, so that giving up our
+        // reference is all there is to do.
+        unsafe {
+            let slots = slots_of(slots);
+            let first = slots[0].unwrap_unchecked();
+            let resting = resting_of(first.word());
+            let mut cursor = first.pool().open_put();
+            let Some(spare) = cursor.spare(slots.len()) else {
+                wrong_shape()
+            };
+            let mut odd = 0;
+            let (groups, rest) = slots.as_chunks::<4>();
+            if !rest.is_empty() {
+                wrong_shape();
+            }
+            for (at, group) in groups.iter().enumerate() {
+                for i in 0..3 {
+                    let mbuf = group[i].unwrap_unchecked();
+                    odd |= mbuf.word() ^ resting;
+                    spare.add(3 * at + i).write(mbuf.object());
+                }
+                if group[3].unwrap_unchecked().release() {
+                    wrong_shape();
+                }
+            }
+            let filled = groups.len() * 3;
+            slots.fill(None);
+            if odd != 0 {
+                wrong_shape();
+            }
+            cursor.advance(filled);
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Bursts that are freed right after they were allocated, and the pair of both.
+
+use super::shape::{Shape, Stock};
+use super::{Direct, Each, Free, Runs, Staged, VARIANTS, floor};
+use crate::cell::{CellRun, Env, Sample, Skip};
+use crate::clock::{self, Clock};
+use crate::placement::{self, Body, Entry, PLACEMENTS};
+use mbuf::TxMbuf;
+use std::marker::PhantomData;
+
+/// Mbufs per pool. A burst of 256 chains of eight takes half.
+const CAPACITY: usize = 4096;
+/// Objects that a thread's cache holds.
+const CACHE: usize = 512;
+/// Mbufs that a round frees, about.
+const PER_ROUND: usize = 8192;
+/// Pools at different addresses: placement `p` works on arena `p % ARENAS`.
+const ARENAS: usize = 3;
+
+struct Work<'a> {
+    stock: &'a mut Stock,
+    slots: &'a mut [Option<TxMbuf>],
+    bursts: usize,
+}
+
+/// Times the free alone.
+struct FreeOnly<F>(PhantomData<F>);
+/// Times allocation and free.
+struct Pair<F>(PhantomData<F>);
+
+impl<F: Free> Body for FreeOnly<F> {
+    type Args<'a> = Work<'a>;
+    type Out = Result<u64, String>;
+
+    #[inline(always)]
+    fn run(work: Work<'_>) -> Self::Out {
+        let mut ticks = 0;
+        for _ in 0..work.bursts {
+            work.stock.fill(work.slots).map_err(|e| e.to_string())?;
+            let start = clock::start();
+            F::free(work.slots);
+            ticks += clock::stop() - start;
+            work.stock.disown(work.slots.len());
+        }
+        Ok(ticks)
+    }
+}
+
+impl<F: Free> Body for Pair<F> {
+    type Args<'a> = Work<'a>;
+    type Out = Result<u64, String>;
+
+    #[inline(always)]
+    fn run(work: Work<'_>) -> Self::Out {
+        let mut ticks = 0;
+        for _ in 0..work.bursts {
+            let start = clock::start();
+            work.stock.fill(work.slots).map_err(|e| e.to_string())?;
+            F::free(work.slots);
+            ticks += clock::stop() - start;
+            work.stock.disown(work.slots.len());
+        }
+        Ok(ticks)
+    }
+}
+
+type Copies = [for<'a> fn(Work<'a>) -> Result<u64, String>; PLACEMENTS];
+
+fn copies<F: Free>(pair: bool) -> Copies {
+    if pair {
+        placement::table::<Pair<F>>().map(|entry: Entry<Pair<F>>| entry)
+    } else {
+        placement::table::<FreeOnly<F>>().map(|entry: Entry<FreeOnly<F>>| entry)
+    }
+}
+
+struct Hot {
+    stocks: Vec<Stock>,
+    slots: Vec<Option<TxMbuf>>,
+    bursts: usize,
+    mbufs: usize,
+    variants: [Copies; VARIANTS.len()],
+    clock: Clock,
+}
+
+pub(super) fn build(
+    shape: Shape,
+    burst: usize,
+    pair: bool,
+    env: &Env,
+) -> Result<Box<dyn CellRun>, Skip> {
+    let stock = || Stock::new(shape, CAPACITY, |b| b.cache(CACHE));
+    let stocks = (0..ARENAS)
+        .map(|_| stock())
+        .collect::<Result<_, _>>()
+        .map_err(|e| Skip::new(e.to_string()))?;
+    let mbufs = shape.mbufs(burst);
+    Ok(Box::new(Hot {
+        stocks,
+        slots: (0..burst).map(|_| None).collect(),
+        bursts: (PER_ROUND / mbufs).max(1),
+        mbufs,
+        variants: [
+            copies::<Each>(pair),
+            copies::<Staged>(pair),
+            copies::<Runs>(pair),
+            copies::<Direct>(pair),
+            floor_of(shape, pair),
+        ],
+        clock: env.clock,
+    }))
+}
+
+fn floor_of(shape: Shape, pair: bool) -> Copies {
+    match shape {
+        Shape::Flat => copies::<floor::Flat>(pair),
+        Shape::Nulls => copies::<floor::Nulls>(pair),
+        Shape::TwoPools => copies::<floor::Pools<1>>(pair),
+        Shape::Blocks => copies::<floor::Pools<8>>(pair),
+        Shape::Chain2 => copies::<floor::Chains<2>>(pair),
+        Shape::Chain8 => copies::<floor::Chains<8>>(pair),
+        Shape::Shared => copies::<floor::Shared>(pair),
+    }
+}
+
+impl CellRun for Hot {
+    fn variants(&self) -> Vec<&'static str> {
+        VARIANTS.to_vec()
+    }
+
+    fn placements(&self) -> usize {
+        PLACEMENTS
+    }
+
+    fn round(&mut self, variant: usize, placement: usize) -> Result<Sample, String> {
+        let stock = &mut self.stocks[placement % ARENAS];
+        let ticks = self.variants[variant][placement](Work {
+            stock,
+            slots: &mut self.slots,
+            bursts: self.bursts,
+        })?;
+        if self.slots.iter().any(Option::is_some) {
+            return Err("a slot is not empty after the free".into());
+        }
+        match stock.in_use() {
+            0 => {}
+            left => return Err(format!("{left} mbufs are not back in their pool")),
+        }
+        let bursts = self.bursts as u64;
+        let ns = self.clock.ns(ticks, bursts);
+        Ok(Sample::new(
+            ns.max(1e-3) / (self.bursts * self.mbufs) as f64,
+        ))
+    }
+}

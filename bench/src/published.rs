@@ -1,0 +1,115 @@
+//! The figures that the authors of the two seeds published, for standing beside ours.
+//!
+//! They are theirs: other machines, other code, other definitions. Nothing here is
+//! computed from them but the ratio of the two numbers.
+
+use serde::{Deserialize, Serialize};
+
+use crate::cell::Params;
+
+/// One published pair of figures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Published {
+    /// Always `theirs`: not measured here.
+    pub source: String,
+    /// Our name for what they changed from.
+    pub baseline: String,
+    /// Our name for what they changed to.
+    pub variant: String,
+    /// Their figure before the change.
+    pub before: f64,
+    /// Their figure after the change.
+    pub after: f64,
+    /// The unit of both.
+    pub unit: String,
+}
+
+impl Published {
+    /// After over before.
+    pub fn ratio(&self) -> f64 {
+        self.after / self.before
+    }
+
+    fn new(baseline: &str, variant: &str, before: f64, after: f64, unit: &str) -> Self {
+        Published {
+            source: "theirs".to_owned(),
+            baseline: baseline.to_owned(),
+            variant: variant.to_owned(),
+            before,
+            after,
+            unit: unit.to_owned(),
+        }
+    }
+}
+
+/// Bulk free without a temporary array: burst, ticks per call before and after.
+const FREE_BULK: [(u64, f64, f64); 4] = [
+    (32, 2.05, 1.50),
+    (64, 5.16, 4.52),
+    (128, 11.16, 6.90),
+    (256, 26.46, 19.73),
+];
+
+/// The figures that the author of "bulk free without a temporary array" published, by
+/// burst: 32, 64, 128, 256.
+pub fn free_bulk() -> Vec<(u64, Published)> {
+    FREE_BULK
+        .iter()
+        .map(|&(burst, before, after)| {
+            (
+                burst,
+                Published::new("staged", "runs", before, after, "ticks/call"),
+            )
+        })
+        .collect()
+}
+
+/// The figure that the author of "TCP output copies data" published, for spliced TCP.
+pub fn splice() -> Published {
+    Published::new("reference", "threshold5", 55.0, 70.0, "Gbit/s")
+}
+
+/// The published figures for a cell of `group` at `params`, if there are any: flat bursts
+/// of their sizes, and spliced TCP.
+pub fn for_cell(group: &str, params: &Params) -> Option<Published> {
+    match group {
+        "free-bulk" => {
+            let flat = params.get("shape").and_then(|s| s.as_str()) == Some("flat");
+            let burst = params.get("burst").and_then(|b| b.as_u64())?;
+            flat.then(|| free_bulk().into_iter().find(|(b, _)| *b == burst))
+                .flatten()
+                .map(|(_, p)| p)
+        }
+        "splice" => Some(splice()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_published_savings_are_12_to_38_per_cent() {
+        let saved: Vec<i64> = free_bulk()
+            .iter()
+            .map(|(_, p)| ((1.0 - p.ratio()) * 100.0).round() as i64)
+            .collect();
+        assert_eq!(saved, [27, 12, 38, 25]);
+        assert!((splice().ratio() - 1.27).abs() < 0.005);
+    }
+
+    #[test]
+    fn they_stand_only_beside_cells_of_their_shape() {
+        let at = |shape: &str, burst: u64| {
+            for_cell(
+                "free-bulk",
+                &Params::new().with("shape", shape).with("burst", burst),
+            )
+        };
+        assert_eq!(at("flat", 64).map(|p| p.before), Some(5.16));
+        assert_eq!(at("flat", 8), None);
+        assert_eq!(at("chains2", 64), None);
+        assert_eq!(for_cell("drain", &Params::new()), None);
+    }
+}

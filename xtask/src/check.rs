@@ -1,0 +1,149 @@
+//! `cargo xtask check`: what the continuous integration runs, and what else is at hand.
+//!
+//! What cannot run here is reported as skipped, with the reason and the way to get it.
+
+use std::process::{Command, Stdio};
+
+use crate::Failure;
+use crate::flags::CheckFlags;
+
+/// One step: its name, extra environment, the cargo command.
+struct Step {
+    name: &'static str,
+    environment: &'static [(&'static str, &'static str)],
+    arguments: &'static [&'static str],
+}
+
+const ALWAYS: [Step; 4] = [
+    Step {
+        name: "format",
+        environment: &[],
+        arguments: &["fmt", "--all", "--check"],
+    },
+    Step {
+        name: "lints",
+        environment: &[],
+        arguments: &[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ],
+    },
+    Step {
+        name: "docs",
+        environment: &[("RUSTDOCFLAGS", "-D warnings")],
+        arguments: &["doc", "--workspace", "--no-deps"],
+    },
+    Step {
+        name: "tests",
+        environment: &[],
+        arguments: &["test", "--workspace"],
+    },
+];
+
+const LOOM: [Step; 2] = [
+    Step {
+        name: "models of mempool (loom)",
+        environment: LOOM_FLAGS,
+        arguments: &["test", "--release", "--package", "mempool", "--lib", "loom"],
+    },
+    Step {
+        name: "models of mbuf (loom)",
+        environment: LOOM_FLAGS,
+        arguments: &["test", "--release", "--package", "mbuf", "--lib", "loom"],
+    },
+];
+
+/// A target directory of its own, so that the next ordinary build is not from scratch.
+const LOOM_FLAGS: &[(&str, &str)] = &[
+    ("RUSTFLAGS", "--cfg loom -C debug-assertions"),
+    ("CARGO_TARGET_DIR", "target/loom"),
+];
+
+const ADDRESS: Step = Step {
+    name: "tests of mempool and mbuf under the address sanitizer",
+    environment: &[
+        ("RUSTFLAGS", "-Zsanitizer=address"),
+        ("CARGO_TARGET_DIR", "target/asan"),
+    ],
+    arguments: &[
+        "+nightly",
+        "test",
+        "--target",
+        "x86_64-unknown-linux-gnu",
+        "--package",
+        "mempool",
+        "--package",
+        "mbuf",
+        "--lib",
+        "--tests",
+    ],
+};
+
+/// Runs the command.
+pub(crate) fn run(flags: &CheckFlags) -> Result<(), Failure> {
+    let mut failed = Vec::new();
+    for step in &ALWAYS {
+        run_step(step, &mut failed);
+    }
+    if flags.all {
+        for step in &LOOM {
+            run_step(step, &mut failed);
+        }
+        if !answers("cargo", &["+nightly", "--version"]) {
+            skip(
+                ADDRESS.name,
+                "no nightly compiler: rustup toolchain install nightly",
+            );
+        } else if cfg!(not(all(target_arch = "x86_64", target_os = "linux"))) {
+            skip(ADDRESS.name, "written for x86-64 Linux only");
+        } else {
+            run_step(&ADDRESS, &mut failed);
+        }
+    } else {
+        skip("models and sanitizers", "slow: cargo xtask check --all");
+    }
+    if !answers("tshark", &["--version"]) {
+        skip(
+            "captures read by tshark",
+            "not installed: apt-get install tshark; its test passes over itself without it",
+        );
+    }
+    if failed.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Run(format!("failed: {}", failed.join(", "))))
+}
+
+fn run_step(step: &Step, failed: &mut Vec<&'static str>) {
+    eprintln!("== {}", step.name);
+    let mut command = Command::new("cargo");
+    command
+        .args(step.arguments)
+        .envs(step.environment.iter().copied());
+    match command.status() {
+        Ok(status) if status.success() => {}
+        Ok(_) => failed.push(step.name),
+        Err(error) => {
+            eprintln!("cargo cannot be run: {error}");
+            failed.push(step.name);
+        }
+    }
+}
+
+fn skip(name: &str, reason: &str) {
+    eprintln!("== skipped: {name} ({reason})");
+}
+
+/// Whether the program is there and ends well.
+fn answers(program: &str, arguments: &[&str]) -> bool {
+    let mut command = Command::new(program);
+    command
+        .args(arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
