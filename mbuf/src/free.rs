@@ -11,7 +11,8 @@
 //! | `direct` | pointers written straight into the pool's thread cache, one comparison per mbuf |
 
 mod direct;
-mod lanes;
+mod lane;
+mod mixed;
 pub mod raw;
 mod runs;
 mod staged;
@@ -132,13 +133,23 @@ pub(crate) unsafe fn free_packet(ptr: HeaderPtr) {
 /// As [`free_packet`]; `seen` is its word.
 #[inline(never)]
 unsafe fn free_odd(ptr: HeaderPtr, seen: u64) {
-    // SAFETY: the head's count owns the chain: once the last reference of the head is given up,
-    // its segments are ours.
+    // SAFETY: once the last reference of the head is given up, the packet is ours.
     unsafe {
-        if !ptr.word().release(seen) {
-            return;
+        if ptr.word().release(seen) {
+            free_owned(ptr, seen);
         }
-        let mut next = Some((ptr, seen));
+    }
+}
+
+/// Frees a packet whose last reference has been given up.
+///
+/// # Safety
+/// The caller owns the packet, whose head's word was `word` before.
+#[inline(always)]
+unsafe fn free_owned(ptr: HeaderPtr, word: u64) {
+    // SAFETY: the head's count owned the chain, and the caller does now.
+    unsafe {
+        let mut next = Some((ptr, word));
         while let Some((seg, word)) = next {
             next = successor(seg, word);
             restore(seg, word, |cluster| {

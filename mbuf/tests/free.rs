@@ -118,7 +118,7 @@ fn dpdk_b17_chains_that_alternate_between_pools() {
         let (a, b) = (pool(128, 0), pool(128, 0));
         let mut slots: Vec<Option<Mbuf>> = (0..16)
             .map(|_| {
-                let pick = |i: usize| if i / 4 % 2 == 0 { &a } else { &b };
+                let pick = |i: usize| [&a, &b][i / 4 % 2];
                 Some(chain_of(16, |i| pick(i).header().unwrap()))
             })
             .collect();
@@ -257,7 +257,7 @@ fn fault_v3_alternating_pools_of_any_length() {
     for how in FreeStrategy::ALL {
         let (a, b) = (pool(600, 32), pool(600, 32));
         for n in 1..=600 {
-            let pick = |i: usize| if i % 2 == 0 { &a } else { &b };
+            let pick = |i: usize| [&a, &b][i % 2];
             let mut slots: Vec<_> = (0..n).map(|i| Some(pick(i).header().unwrap())).collect();
             free_bulk_with(how, &mut slots);
             assert!(a.raw().is_full() && b.raw().is_full(), "{how} {n}");

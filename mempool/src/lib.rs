@@ -51,6 +51,7 @@ mod get;
 mod inner;
 #[cfg(all(test, loom))]
 mod loom_tests;
+mod near;
 mod pool;
 mod put;
 mod registry;
@@ -64,6 +65,7 @@ pub use backend::Backend;
 pub use builder::{BackendKind, Builder, MAX_CACHE, MAX_OBJECTS};
 pub use cursor::PutCursor;
 pub use error::{CreateError, DestroyError, Exhausted};
+pub use near::NearCache;
 pub use pool::{PoolRef, RawPool};
 pub use stats::PoolStats;
 pub use typed::{Pool, Pooled};

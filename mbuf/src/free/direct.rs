@@ -1,8 +1,12 @@
 //! `direct`: one comparison per mbuf, and its pointer written into the pool's thread cache.
+//!
+//! The cache of the first packet's pool is kept open. Mbufs of other pools are put as runs where
+//! they come in runs, else one by one; where two pools take turns from the start, no cache is
+//! opened and both are kept at hand instead (`mixed`).
 
-use super::lanes::{Lanes, Spots};
+use super::lane::{Lane, Spot};
 use super::raw::Slots;
-use super::{runs, successor};
+use super::{mixed, runs, successor};
 use crate::header::HeaderPtr;
 use crate::word::{self, resting_of};
 use std::ptr::NonNull;
@@ -16,124 +20,201 @@ const GROUP: usize = 8;
 /// Every `Some` owns one reference of a packet.
 #[inline(always)]
 pub(super) unsafe fn free(mut slots: Slots<'_>) {
-    let Some(&head) = slots.iter().flatten().next() else {
-        return;
-    };
-    // SAFETY: slots own what they hold, and each is given up once.
+    // SAFETY: slots own what they hold, and each is given up once and emptied.
     unsafe {
-        let mut lanes = Lanes::open(head);
-        if !lanes.hold() {
-            drop(lanes);
+        let Some(&head) = slots.iter().flatten().next() else {
+            return;
+        };
+        let few = slots.len() <= GROUP;
+        if few {
+            match first_unlike(head, &slots) {
+                Unlike::Nothing => return head.fields().pool.put_bulk(objects(&slots)),
+                Unlike::NullOrPool => return mixed::free(&slots),
+                Unlike::Odd => {}
+            }
+        } else if mixed::takes_turns(&slots) {
+            return mixed::free(&slots);
+        }
+        let mut lane = Lane::open(head);
+        if !lane.hold() {
+            drop(lane);
             return runs::free(&slots);
         }
-        let mut spots = lanes.spots();
-        let (groups, rest) = slots.as_chunks_mut::<GROUP>();
-        for group in groups {
-            let done = push_resting(group, &mut spots);
-            if done < GROUP && !(done == 0 && put_alike(group, &spots)) {
-                spots = one_by_one(&group[done..], &mut lanes, spots);
-            }
-            group.fill(None);
+        let mut rest = &mut slots[..];
+        while !rest.is_empty() {
+            let done = if few {
+                0
+            } else {
+                free_resting(&mut lane, rest)
+            };
+            rest = &mut rest[done..];
+            let done = free_odd(&mut lane, rest);
+            rest = &mut rest[done..];
         }
-        spots = one_by_one(rest, &mut lanes, spots);
-        rest.fill(None);
-        lanes.settle(spots);
         slots.emptied();
     }
 }
 
-/// Pushes the leading mbufs of `group` that rest and are of the first lane's pool; says how many.
-///
-/// # Safety
-/// As for [`free`]: what was pushed is given up.
-#[inline(always)]
-unsafe fn push_resting(group: &[Option<HeaderPtr>; GROUP], spots: &mut Spots) -> usize {
-    if spots.room < GROUP {
-        return 0;
-    }
-    let mut pushed = GROUP;
-    for (at, slot) in group.iter().enumerate() {
-        // SAFETY: the slot owns its packet, and there is room for the whole group.
-        unsafe {
-            match *slot {
-                Some(mbuf) if mbuf.word().load() == spots.first_rests => {
-                    spots.first.add(at).write(mbuf.0.cast());
-                }
-                _ => {
-                    pushed = at;
-                    break;
-                }
-            }
-        }
-    }
-    // SAFETY: so many were written.
-    spots.first = unsafe { spots.first.add(pushed) };
-    spots.room -= pushed;
-    pushed
+/// What a short array has that is not like its first packet, which decides how it is freed: opening
+/// a cache would not pay for all.
+enum Unlike {
+    /// Nothing: all rest and are of one pool.
+    Nothing,
+    /// First of all a null, or a packet that rests and is of another pool.
+    NullOrPool,
+    /// Shared or chained packets, or packets with clusters.
+    Odd,
 }
 
-/// Puts a whole group of resting mbufs of a pool that no lane is open for, as it stands.
-///
 /// # Safety
-/// As for [`free`]: what was put is given up if the answer is true.
-#[inline(never)]
-unsafe fn put_alike(group: &[Option<HeaderPtr>; GROUP], spots: &Spots) -> bool {
-    let Some(head) = group[0] else { return false };
+/// As for [`free`]; `head` is the first packet.
+#[inline(always)]
+unsafe fn first_unlike(head: HeaderPtr, slots: &[Option<HeaderPtr>]) -> Unlike {
     // SAFETY: the slots own their packets.
-    unsafe {
-        let word = head.word().load();
-        let alike = |slot: &Option<HeaderPtr>| slot.is_some_and(|m| m.word().load() == word);
-        if word != resting_of(word) || spots.lend_to(word) || !group.iter().all(alike) {
-            return false;
-        }
-        // `Some(HeaderPtr)` and `NonNull<u8>` have the same layout, and none is `None`.
-        let objects = &*(std::ptr::from_ref(group) as *const [NonNull<u8>; GROUP]);
-        head.fields().pool.put_bulk(objects);
+    let word = |mbuf: HeaderPtr| unsafe { mbuf.word().load() };
+    let rests = word(head);
+    if rests != resting_of(rests) {
+        return Unlike::Odd;
     }
-    true
+    for slot in slots {
+        match *slot {
+            Some(mbuf) if word(mbuf) == rests => {}
+            Some(mbuf) if word(mbuf) != resting_of(word(mbuf)) => return Unlike::Odd,
+            _ => return Unlike::NullOrPool,
+        }
+    }
+    Unlike::Nothing
 }
 
-/// Frees the packets in `slots`, whatever they are.
+/// The packets as their pool knows them.
 ///
 /// # Safety
-/// As for [`free`]; `spots` are what `lanes` lent last.
+/// No slot is `None`.
 #[inline(always)]
-unsafe fn one_by_one(slots: &[Option<HeaderPtr>], lanes: &mut Lanes, mut spots: Spots) -> Spots {
-    for &head in slots.iter().flatten() {
-        // SAFETY: the slot's reference is given up here. When it was the last, the chain is ours:
-        // the head's count owns it.
-        unsafe {
+unsafe fn objects(slots: &[Option<HeaderPtr>]) -> &[NonNull<u8>] {
+    // SAFETY: `Some(HeaderPtr)` and `NonNull<u8>` have the same layout.
+    unsafe { &*(std::ptr::from_ref(slots) as *const [NonNull<u8>]) }
+}
+
+/// Frees the leading groups in which all mbufs rest and are of the lane's pool; says how many slots
+/// that were.
+///
+/// # Safety
+/// As for [`free`]: what was freed is given up.
+#[inline(always)]
+unsafe fn free_resting(lane: &mut Lane, slots: &mut [Option<HeaderPtr>]) -> usize {
+    let mut spot = lane.spot();
+    let mut done = 0;
+    for group in slots.as_chunks_mut::<GROUP>().0 {
+        // SAFETY: the slots own their packets.
+        let rests = |slot: &Option<HeaderPtr>| {
+            slot.is_some_and(|mbuf| unsafe { mbuf.word().load() } == spot.rests)
+        };
+        if spot.room < GROUP || !group.iter().all(rests) {
+            break;
+        }
+        // SAFETY: there is room; all of the group is owned, rests, and is of the lane's pool.
+        unsafe { spot.push_group(group) };
+        *group = [None; GROUP];
+        done += GROUP;
+    }
+    // SAFETY: lent above.
+    unsafe { lane.settle(spot) };
+    done
+}
+
+/// Frees the leading packets, whatever they are, until a whole group has been as it mostly is;
+/// says how many slots it has dealt with, at least one if there are any.
+///
+/// # Safety
+/// As for [`free`]: what was freed is given up.
+#[inline(never)]
+unsafe fn free_odd(lane: &mut Lane, slots: &mut [Option<HeaderPtr>]) -> usize {
+    let mut spot = lane.spot();
+    let mut calm = 0;
+    let mut at = 0;
+    // SAFETY: each slot's reference is given up and the slot emptied.
+    unsafe {
+        while calm < GROUP && at < slots.len() {
+            let slot = slots[at].take();
+            at += 1;
+            let Some(head) = slot else {
+                calm = 0;
+                continue;
+            };
             let word = head.word().load();
-            if spots.push(head, word) || !head.word().release(word) {
+            if word == spot.rests && spot.room > 0 {
+                spot.push(head);
+                calm += 1;
                 continue;
             }
-            let mut next = Some((head, word));
-            while let Some((seg, word)) = next {
-                next = successor(seg, word);
-                let resting = resting_of(word);
-                if word != resting {
-                    if word & word::CLUSTER != 0
-                        && let Some(cluster) = seg.fields().cluster
-                        && cluster.get().count.release()
-                    {
-                        lanes.settle(spots);
-                        lanes.put_cluster(cluster);
-                        spots = lanes.spots();
-                    }
-                    seg.word().set(resting);
-                    if spots.push(seg, resting) {
-                        continue;
-                    }
+            calm = 0;
+            if word::count(word) > 1 && !head.word().release(word) {
+                continue;
+            }
+            if word & word::NEXT != 0 {
+                spot = free_chain(lane, spot, head, word);
+                continue;
+            }
+            lane.settle(spot);
+            if word == resting_of(word) && word != lane.rests() {
+                let run = put_run(head, word, &mut slots[at..]);
+                at += run;
+                if run >= GROUP - 1 {
+                    return at;
                 }
-                if spots.lend_to(resting) || lanes.worth_opening() {
-                    lanes.settle(spots);
-                    lanes.put(seg, resting);
-                    spots = lanes.spots();
-                } else {
-                    seg.fields().pool.put(seg.0.cast());
-                }
+            } else {
+                lane.put_segment(head, word);
+            }
+            spot = lane.spot();
+        }
+        lane.settle(spot);
+    }
+    at
+}
+
+/// Frees a chain.
+///
+/// # Safety
+/// The caller owns the chain, whose head's word is `word`.
+#[inline(always)]
+unsafe fn free_chain(lane: &mut Lane, mut spot: Spot, head: HeaderPtr, word: u64) -> Spot {
+    // SAFETY: the head's count owned the chain, and the caller does now.
+    unsafe {
+        let mut next = Some((head, word));
+        while let Some((seg, word)) = next {
+            next = successor(seg, word);
+            let resting = resting_of(word);
+            if word & word::CLUSTER == 0 && resting == spot.rests && spot.room > 0 {
+                seg.word().set(resting);
+                spot.push(seg);
+            } else {
+                lane.settle(spot);
+                lane.put_segment(seg, word);
+                spot = lane.spot();
             }
         }
     }
-    spots
+    spot
+}
+
+/// Puts a resting mbuf of a pool that is not the lane's, and those like it that follow; says how
+/// many slots that were, and empties them.
+///
+/// # Safety
+/// The caller owns the mbuf, whose word is `word`, and the slots own their packets.
+#[inline(never)]
+unsafe fn put_run(head: HeaderPtr, word: u64, slots: &mut [Option<HeaderPtr>]) -> usize {
+    // SAFETY: mbufs whose word is the head's rest and are of its pool.
+    unsafe {
+        let alike = |slot: &Option<HeaderPtr>| slot.is_some_and(|m| m.word().load() == word);
+        let pool = head.fields().pool;
+        let run = slots.iter().take_while(|slot| alike(slot)).count();
+        if run > 0 {
+            pool.put_bulk(objects(&slots[..run]));
+            slots[..run].fill(None);
+        }
+        pool.put(head.0.cast());
+        run
+    }
 }

@@ -72,8 +72,8 @@ impl Free for Nulls {
                 wrong_shape();
             }
             for (at, group) in groups.iter().enumerate() {
-                for i in 0..3 {
-                    let mbuf = group[i].unwrap_unchecked();
+                for (i, slot) in group[..3].iter().enumerate() {
+                    let mbuf = slot.unwrap_unchecked();
                     odd |= mbuf.word() ^ resting;
                     spare.add(3 * at + i).write(mbuf.object());
                 }
@@ -176,8 +176,8 @@ impl Free for Shared {
                 wrong_shape();
             }
             for (at, group) in groups.iter().enumerate() {
-                for i in 0..3 {
-                    let mbuf = group[i].unwrap_unchecked();
+                for (i, slot) in group[..3].iter().enumerate() {
+                    let mbuf = slot.unwrap_unchecked();
                     odd |= mbuf.word() ^ resting;
                     spare.add(3 * at + i).write(mbuf.object());
                 }

@@ -1,0 +1,135 @@
+//! One pool's thread cache, open for in-place writes: what `direct` frees into.
+
+use super::restore;
+use crate::header::HeaderPtr;
+use crate::word::resting_of;
+use mempool::{PutCursor, RawPool};
+use std::ptr::NonNull;
+
+/// The open cache of the first packet's pool.
+pub(super) struct Lane {
+    cursor: PutCursor,
+    /// The free word of an mbuf that may be put there as it stands.
+    rests: u64,
+    /// Keeps the pool alive where nothing in its cache does: another owner may free a packet's
+    /// last reference, and with it the pool, while the cache is open.
+    keep: Option<RawPool>,
+}
+
+/// Where the next pointers go. A copy of what the cursor says, to be kept in registers.
+pub(super) struct Spot {
+    at: *mut NonNull<u8>,
+    pub room: usize,
+    pub rests: u64,
+}
+
+impl Spot {
+    /// Writes an mbuf's pointer.
+    ///
+    /// # Safety
+    /// There is room, and the caller owns the mbuf, whose word is [`rests`](Self::rests).
+    #[inline(always)]
+    pub(super) unsafe fn push(&mut self, mbuf: HeaderPtr) {
+        // SAFETY: by contract.
+        unsafe {
+            self.at.write(mbuf.0.cast());
+            self.at = self.at.add(1);
+        }
+        self.room -= 1;
+    }
+
+    /// Writes a group's pointers as they stand.
+    ///
+    /// # Safety
+    /// As for [`push`](Self::push), for each slot of the group; none is `None`.
+    #[inline(always)]
+    pub(super) unsafe fn push_group<const N: usize>(&mut self, group: &[Option<HeaderPtr>; N]) {
+        // SAFETY: by contract; `Some(HeaderPtr)` and `NonNull<u8>` have the same layout.
+        unsafe {
+            self.at.cast::<[Option<HeaderPtr>; N]>().write(*group);
+            self.at = self.at.add(N);
+        }
+        self.room -= N;
+    }
+}
+
+impl Lane {
+    /// Opens the lane for `head`'s pool.
+    ///
+    /// # Safety
+    /// The caller owns a reference of `head`, and gives up no reference before
+    /// [`hold`](Self::hold) has said yes.
+    #[inline(always)]
+    pub(super) unsafe fn open(head: HeaderPtr) -> Self {
+        // SAFETY: `head` keeps its pool alive; later, what is cached does, or the handle.
+        unsafe {
+            Self {
+                rests: resting_of(head.word().load()),
+                cursor: head.fields().pool.open_put(),
+                keep: None,
+            }
+        }
+    }
+
+    /// Sees to it that the pool stays while its cache is open; false when this thread has no
+    /// cache there, and nothing must be freed through this lane.
+    #[inline(always)]
+    pub(super) fn hold(&mut self) -> bool {
+        !self.cursor.is_empty() || self.hold_handle()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn hold_handle(&mut self) -> bool {
+        if self.cursor.is_cached() {
+            // SAFETY: by the promise to `open` its head is still referenced.
+            self.keep = unsafe { self.cursor.pool().handle() };
+        }
+        self.keep.is_some()
+    }
+
+    /// Lends the spot.
+    #[inline(always)]
+    pub(super) fn spot(&mut self) -> Spot {
+        Spot {
+            room: self.cursor.room(),
+            at: self.cursor.spare_at(),
+            rests: self.rests,
+        }
+    }
+
+    /// Takes the spot back.
+    ///
+    /// # Safety
+    /// It was lent last, and advanced as its contract says.
+    #[inline(always)]
+    pub(super) unsafe fn settle(&mut self, spot: Spot) {
+        // SAFETY: so many were written since.
+        unsafe { self.cursor.advance(self.cursor.room() - spot.room) };
+    }
+
+    /// The free word of an mbuf that may be put here as it stands.
+    #[inline(always)]
+    pub(super) fn rests(&self) -> u64 {
+        self.rests
+    }
+
+    /// Frees a segment of any pool, with or without a cluster. The spot is settled.
+    ///
+    /// # Safety
+    /// The caller owns the segment, whose word is `word`, and has taken care of what is behind it.
+    #[inline(never)]
+    pub(super) unsafe fn put_segment(&mut self, seg: HeaderPtr, word: u64) {
+        // SAFETY: by contract. The pool whose cache is open is put to through its cursor.
+        unsafe {
+            restore(seg, word, |cluster| {
+                cluster.get().pool.put(cluster.object());
+            });
+            if resting_of(word) == self.rests {
+                self.cursor.push(seg.0.cast());
+            } else {
+                seg.fields().pool.put(seg.0.cast());
+            }
+        }
+    }
+}
