@@ -106,11 +106,9 @@ unsafe fn free_resting(lane: &mut Lane, slots: &mut [Option<HeaderPtr>]) -> usiz
     let mut spot = lane.spot();
     let mut done = 0;
     for group in slots.as_chunks_mut::<GROUP>().0 {
-        // SAFETY: the slots own their packets.
-        let rests = |slot: &Option<HeaderPtr>| {
-            slot.is_some_and(|mbuf| unsafe { mbuf.word().load() } == spot.rests)
-        };
-        if spot.room < GROUP || !group.iter().all(rests) {
+        // SAFETY: the slot owns its packet.
+        let rests = |mbuf: HeaderPtr| unsafe { mbuf.word().load() } == spot.rests;
+        if spot.room < GROUP || !group.iter().all(|slot| slot.is_some_and(rests)) {
             break;
         }
         // SAFETY: there is room; all of the group is owned, rests, and is of the lane's pool.
