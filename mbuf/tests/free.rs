@@ -182,6 +182,24 @@ fn dpdk_b20_a_shared_one_keeps_one_reference() {
 }
 
 #[test]
+fn arrays_of_shared_packets_only_leave_every_packet_alive() {
+    for how in FreeStrategy::ALL {
+        for cache in CACHES {
+            for n in [1, 2, 7, 8, 9, 40] {
+                let p = pool(64, cache);
+                let owners: Vec<_> = (0..n).map(|_| p.header().unwrap().into_shared()).collect();
+                let mut slots: Vec<_> = owners.iter().cloned().map(Some).collect();
+                free_bulk_with(how, &mut slots);
+                assert!(owners.iter().all(|m| m.owners() == 1), "{how} {n}");
+                assert_eq!(p.raw().in_use(), n, "{how} {n}");
+                drop(owners);
+                assert!(p.raw().is_full(), "{how} {n}");
+            }
+        }
+    }
+}
+
+#[test]
 fn one_packet_twice_in_one_array_is_freed_once() {
     for how in FreeStrategy::ALL {
         for cache in CACHES {

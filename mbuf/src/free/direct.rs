@@ -29,8 +29,8 @@ pub(super) unsafe fn free(mut slots: Slots<'_>) {
         if few {
             match first_unlike(head, &slots) {
                 Unlike::Nothing => return head.fields().pool.put_bulk(objects(&slots)),
-                Unlike::NullOrPool => return mixed::free(&slots),
-                Unlike::Odd => {}
+                Unlike::Single => return mixed::free(&slots),
+                Unlike::Compound => {}
             }
         } else if mixed::takes_turns(&slots) {
             return mixed::free(&slots);
@@ -41,14 +41,14 @@ pub(super) unsafe fn free(mut slots: Slots<'_>) {
             return runs::free(&slots);
         }
         let mut rest = &mut slots[..];
-        while !rest.is_empty() {
-            let done = if few {
-                0
-            } else {
-                free_resting(&mut lane, rest)
-            };
+        if !few {
+            let done = free_resting(&mut lane, rest);
             rest = &mut rest[done..];
+        }
+        while !rest.is_empty() {
             let done = free_odd(&mut lane, rest);
+            rest = &mut rest[done..];
+            let done = free_resting(&mut lane, rest);
             rest = &mut rest[done..];
         }
         slots.emptied();
@@ -60,11 +60,14 @@ pub(super) unsafe fn free(mut slots: Slots<'_>) {
 enum Unlike {
     /// Nothing: all rest and are of one pool.
     Nothing,
-    /// First of all a null, or a packet that rests and is of another pool.
-    NullOrPool,
-    /// Shared or chained packets, or packets with clusters.
-    Odd,
+    /// First of all a null, or a packet that is shared or of another pool.
+    Single,
+    /// Chains, or packets with clusters.
+    Compound,
 }
+
+/// Chained, or with a cluster.
+const COMPOUND: u64 = word::NEXT | word::CLUSTER;
 
 /// # Safety
 /// As for [`free`]; `head` is the first packet.
@@ -73,14 +76,17 @@ unsafe fn first_unlike(head: HeaderPtr, slots: &[Option<HeaderPtr>]) -> Unlike {
     // SAFETY: the slots own their packets.
     let word = |mbuf: HeaderPtr| unsafe { mbuf.word().load() };
     let rests = word(head);
-    if rests != resting_of(rests) {
-        return Unlike::Odd;
+    if rests & COMPOUND != 0 {
+        return Unlike::Compound;
+    }
+    if word::count(rests) != 1 {
+        return Unlike::Single;
     }
     for slot in slots {
-        match *slot {
-            Some(mbuf) if word(mbuf) == rests => {}
-            Some(mbuf) if word(mbuf) != resting_of(word(mbuf)) => return Unlike::Odd,
-            _ => return Unlike::NullOrPool,
+        match slot.map(word) {
+            Some(word) if word == rests => {}
+            Some(word) if word & COMPOUND != 0 => return Unlike::Compound,
+            _ => return Unlike::Single,
         }
     }
     Unlike::Nothing

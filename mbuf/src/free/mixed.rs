@@ -1,9 +1,9 @@
 //! `direct` for arrays in which packets of two pools take turns, and for short ones: no cache is
 //! opened, but where the caches are is remembered.
 
-use super::free_odd;
+use super::free_owned;
 use crate::header::HeaderPtr;
-use crate::word::resting_of;
+use crate::word::{self, resting_of};
 use mempool::NearCache;
 
 /// A pool whose cache is at hand.
@@ -51,7 +51,9 @@ pub(super) unsafe fn free(slots: &[Option<HeaderPtr>]) {
                 first = Near::of(mbuf, word);
                 first.try_push(mbuf)
             } else {
-                free_odd(mbuf, word);
+                if word::count(word) == 1 || mbuf.word().release(word) {
+                    free_compound(mbuf, word);
+                }
                 true
             };
             if !pushed {
@@ -59,6 +61,14 @@ pub(super) unsafe fn free(slots: &[Option<HeaderPtr>]) {
             }
         }
     }
+}
+
+/// # Safety
+/// The caller owns the packet, whose head's word was `word`.
+#[inline(never)]
+unsafe fn free_compound(head: HeaderPtr, word: u64) {
+    // SAFETY: by contract.
+    unsafe { free_owned(head, word) };
 }
 
 /// # Safety
