@@ -14,6 +14,8 @@ use std::marker::PhantomData;
 
 /// Mbufs in all: their first lines alone are twice the second-level cache of current servers.
 const MBUFS: usize = 1 << 16;
+/// Mbufs beyond those in the array, so that a burst can be made while all others are out.
+const SPARE: usize = 1024;
 /// Mbufs that a round frees, about: the array is that many stretches long.
 const PER_ROUND: usize = 4096;
 
@@ -66,7 +68,8 @@ pub(super) fn build(shape: Shape, burst: usize, env: &Env) -> Result<Box<dyn Cel
     } else {
         1
     };
-    let mut stock = Stock::new(shape, MBUFS / pools, |b| b.cache(512)).map_err(|e| fail(&e))?;
+    let mut stock =
+        Stock::new(shape, MBUFS / pools + SPARE, |b| b.cache(512)).map_err(|e| fail(&e))?;
     shuffle(&stock, env.seed).map_err(|e| fail(&e))?;
     let bursts = (PER_ROUND / shape.mbufs(burst)).max(1);
     let stretches = MBUFS / (bursts * shape.mbufs(burst));
