@@ -21,6 +21,19 @@ fn available(pool: &MbufPool) -> usize {
     pool.raw().available()
 }
 
+/// Takes everything out of the pool: all there, each once.
+#[track_caller]
+fn holds_each_once(pool: &MbufPool) {
+    let all: Vec<Mbuf> = std::iter::from_fn(|| pool.header().ok()).collect();
+    let mut places: Vec<*const u8> = all.iter().map(|m| m.first().data().as_ptr()).collect();
+    places.sort_unstable();
+    places.dedup();
+    assert_eq!(
+        (all.len(), places.len()),
+        (pool.raw().capacity(), pool.raw().capacity())
+    );
+}
+
 /// Caches off, small enough to overflow, and ample.
 const CACHES: [usize; 4] = [0, 1, 8, 64];
 
@@ -59,6 +72,7 @@ fn random_arrays_leave_the_pools_alike() {
             }
             drop(keep);
             assert!(set.is_full(), "{how}, seed {seed}: {} left", set.in_use());
+            holds_each_once(&other);
         }
     }
 }
@@ -239,6 +253,8 @@ fn fault_g8_every_order_of_odd_packets() {
             assert_eq!(b.raw().in_use(), 0, "{how} {order:?}");
         });
         assert!(a.raw().is_full() && b.raw().is_full());
+        holds_each_once(&a);
+        holds_each_once(&b);
     }
 }
 
