@@ -1,10 +1,21 @@
 //! The cases: one file per group.
 
+mod drain;
 mod free_bulk;
+pub mod pipeline;
+mod send_path;
+mod splice;
+mod tcp_copy;
 
 use crate::cell::Group;
 
 /// The groups that exist, in the order in which they are shown.
 pub(crate) fn groups() -> Vec<Group> {
-    vec![free_bulk::group()]
+    vec![
+        free_bulk::group(),
+        tcp_copy::group(),
+        splice::group(),
+        drain::group(),
+        pipeline::group(),
+    ]
 }

@@ -7,7 +7,7 @@
 //! the ring, transmits, frees them there in bulk, and only then lets the driver have the room back.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 
 use mbuf::{BufferSet, FreeStrategy, Packet, TxMbuf, free_bulk_with};
@@ -55,11 +55,15 @@ pub enum RemoteError {
 #[derive(Debug)]
 pub struct RemoteQueue<B> {
     poster: Poster,
-    /// One packet's descriptors, before they go into the ring together.
+    /// One burst's descriptors, `described` many, before they go into the ring together: the device
+    /// polls the ring's end, and each change of it there costs both cores a cache line.
     scratch: Box<[Descriptor]>,
+    described: usize,
+    /// The burst's handles.
+    staged: Vec<Option<TxMbuf>>,
     descriptors: Producer<Descriptor>,
     handles: Producer<Option<TxMbuf>>,
-    stop: Arc<AtomicBool>,
+    orders: Arc<Orders>,
     thread: Option<JoinHandle<(B, DeviceStats)>>,
 }
 
@@ -77,14 +81,17 @@ impl<B: Backend + Send + 'static> RemoteQueue<B> {
         config.check()?;
         let (descriptors, device_descriptors) = RingBuffer::new(config.ring_size);
         let (handles, device_handles) = RingBuffer::new(config.ring_size);
-        let stop = Arc::new(AtomicBool::new(false));
+        let orders = Arc::new(Orders {
+            stop: AtomicBool::new(false),
+            strategy: AtomicUsize::new(0),
+        });
+        orders.set_strategy(config.strategy);
         let worker = Worker {
             device: Device::default(),
             descriptors: device_descriptors,
             handles: device_handles,
-            strategy: config.strategy,
             batch: config.free_thresh,
-            stop: Arc::clone(&stop),
+            orders: Arc::clone(&orders),
             backend,
         };
         let run = move || {
@@ -98,9 +105,11 @@ impl<B: Backend + Send + 'static> RemoteQueue<B> {
         Ok(RemoteQueue {
             poster: Poster::new(config),
             scratch: vec![Descriptor::Empty; config.ring_size].into_boxed_slice(),
+            described: 0,
+            staged: Vec::with_capacity(config.ring_size),
             descriptors,
             handles,
-            stop,
+            orders,
             thread: Some(thread),
         })
     }
@@ -114,23 +123,28 @@ impl<B: Backend + Send + 'static> RemoteQueue<B> {
         burst: &mut [Option<P>],
         set: &BufferSet,
     ) -> usize {
-        let before = self.poster.stats.posted;
+        let room = self.descriptors.slots().min(self.scratch.len());
+        let handles = self.handles.slots();
         let mut taken = 0;
         for slot in burst.iter_mut() {
-            if slot.is_some() && !self.send_one(slot, set) {
+            if slot.is_some() && !self.stage(slot, room, handles, set) {
                 self.poster.stats.ring_full += 1;
                 break;
             }
             taken += 1;
         }
-        self.poster.stats.doorbells += u64::from(self.poster.stats.posted != before);
+        self.publish();
         taken
     }
 
+    /// Describes one packet in what is left of `room` descriptors and `handles` handles; `true` when
+    /// the slot is empty now.
     #[inline]
-    fn send_one<P: Packet + Into<TxMbuf>>(
+    fn stage<P: Packet + Into<TxMbuf>>(
         &mut self,
         slot: &mut Option<P>,
+        room: usize,
+        handles: usize,
         set: &BufferSet,
     ) -> bool {
         if self.handles.is_abandoned() {
@@ -139,26 +153,42 @@ impl<B: Backend + Send + 'static> RemoteQueue<B> {
             self.poster.stats.dropped_dead += 1;
             return true;
         }
-        let room = self.descriptors.slots().min(self.scratch.len());
-        if self.handles.is_full() {
+        if self.staged.len() >= handles {
             return false;
         }
-        let scratch = &mut self.scratch;
-        match self.poster.post(slot, room, set, |i, d| scratch[i] = d) {
+        let (at, scratch) = (self.described, &mut self.scratch);
+        match self
+            .poster
+            .post(slot, room - at, set, |i, d| scratch[at + i] = d)
+        {
             Outcome::Posted {
                 handle,
                 descriptors,
             } => {
-                // Both have room: looked at above, and only this thread fills them.
-                let _ = self
-                    .descriptors
-                    .push_entire_slice(&self.scratch[..descriptors]);
-                let _ = self.handles.push(Some(handle));
+                self.described += descriptors;
+                self.staged.push(Some(handle));
                 true
             }
             Outcome::Dropped => true,
             Outcome::Full => false,
         }
+    }
+
+    /// Lets the device see the burst, descriptors before handles.
+    #[inline]
+    fn publish(&mut self) {
+        if self.staged.is_empty() {
+            return;
+        }
+        // Both have room: looked at before, and only this thread fills them.
+        let _ = self
+            .descriptors
+            .push_entire_slice(&self.scratch[..self.described]);
+        self.described = 0;
+        if let Ok(chunk) = self.handles.write_chunk_uninit(self.staged.len()) {
+            chunk.fill_from_iter(self.staged.drain(..));
+        }
+        self.poster.stats.doorbells += 1;
     }
 
     /// Packets that the device has not freed yet.
@@ -186,6 +216,13 @@ impl<B: Backend + Send + 'static> RemoteQueue<B> {
         stats
     }
 
+    /// Changes how completed packets are freed, from some batch on; of packets that are sent when
+    /// the queue is idle, none is freed as before.
+    pub fn set_strategy(&mut self, strategy: FreeStrategy) {
+        self.poster.config_mut().strategy = strategy;
+        self.orders.set_strategy(strategy);
+    }
+
     /// Lets the device transmit and free what is in the ring, ends its thread, and gives back its
     /// backend and what it counted. When this returns the thread is gone, so what it had cached
     /// is back in the pools.
@@ -200,7 +237,7 @@ impl<B: Backend + Send + 'static> RemoteQueue<B> {
 
 impl<B> RemoteQueue<B> {
     fn join(&mut self) -> Option<Result<(B, DeviceStats), RemoteError>> {
-        self.stop.store(true, Ordering::Release);
+        self.orders.stop.store(true, Ordering::Release);
         let thread = self.thread.take()?;
         Some(thread.join().map_err(|_| RemoteError::Panicked))
     }
@@ -214,14 +251,33 @@ impl<B> Drop for RemoteQueue<B> {
     }
 }
 
+/// What the driver tells the device's thread.
+#[derive(Debug)]
+struct Orders {
+    stop: AtomicBool,
+    /// Index in [`FreeStrategy::ALL`].
+    strategy: AtomicUsize,
+}
+
+impl Orders {
+    fn set_strategy(&self, strategy: FreeStrategy) {
+        let index = FreeStrategy::ALL.iter().position(|s| *s == strategy);
+        // Ordered before the handles that are sent later, by the ring's own release.
+        self.strategy.store(index.unwrap_or(0), Ordering::Relaxed);
+    }
+
+    fn strategy(&self) -> FreeStrategy {
+        FreeStrategy::ALL[self.strategy.load(Ordering::Relaxed)]
+    }
+}
+
 /// The device thread.
 struct Worker<B> {
     device: Device,
     descriptors: Consumer<Descriptor>,
     handles: Consumer<Option<TxMbuf>>,
-    strategy: FreeStrategy,
     batch: usize,
-    stop: Arc<AtomicBool>,
+    orders: Arc<Orders>,
     backend: B,
 }
 
@@ -230,7 +286,7 @@ impl<B: Backend> Worker<B> {
         let mut waits = Waits::default();
         loop {
             // Read before the ring is: what was sent before the stop is then seen.
-            let stop = self.stop.load(Ordering::Acquire);
+            let stop = self.orders.stop.load(Ordering::Acquire);
             if self.batch() > 0 {
                 waits = Waits::default();
             } else if stop {
@@ -273,8 +329,9 @@ impl<B: Backend> Worker<B> {
         };
         debug_assert!(read >= count, "a packet has at least one descriptor");
         let (front, back) = handles.as_mut_slices();
-        free_bulk_with(self.strategy, front);
-        free_bulk_with(self.strategy, back);
+        let strategy = self.orders.strategy();
+        free_bulk_with(strategy, front);
+        free_bulk_with(strategy, back);
         handles.commit_all();
         count
     }
@@ -285,7 +342,7 @@ impl<B: Backend> Worker<B> {
 struct Waits(u32);
 
 impl Waits {
-    const SPINS: u32 = 200;
+    const SPINS: u32 = 4096;
 
     fn wait(&mut self) {
         if self.0 < Self::SPINS {

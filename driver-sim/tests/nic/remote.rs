@@ -227,3 +227,17 @@ fn stop_waits_until_everything_sent_is_transmitted() {
     assert_eq!(device.packets, 10);
     assert!(set.is_full());
 }
+
+#[test]
+fn strategy_can_be_changed_between_bursts() {
+    let set = set();
+    let mut queue = RemoteQueue::spawn(TxConfig::default(), Null::default(), || ()).unwrap();
+    for (i, strategy) in FreeStrategy::ALL.into_iter().enumerate() {
+        queue.set_strategy(strategy);
+        let mut burst = [(); 8].map(|()| Some(packet(&[100, 30], 1, &set)));
+        send_all(&mut queue, &mut burst, &set);
+        queue.wait_idle();
+        assert_eq!(queue.stats().completed, 8 * (i as u64 + 1));
+        assert!(set.is_full(), "{strategy}");
+    }
+}
