@@ -168,7 +168,7 @@ unsafe fn free_odd(lane: &mut Lane, slots: &mut [Option<HeaderPtr>]) -> usize {
                     return at;
                 }
             } else {
-                lane.put_segment(head, word);
+                at += free_clustered(lane, head, word, &mut slots[at..]);
             }
             spot = lane.spot();
         }
@@ -194,12 +194,74 @@ unsafe fn free_chain(lane: &mut Lane, mut spot: Spot, head: HeaderPtr, word: u64
                 spot.push(seg);
             } else {
                 lane.settle(spot);
-                lane.put_segment(seg, word);
-                spot = lane.spot();
+                free_clustered(lane, seg, word, &mut []);
+                return lane.spot();
             }
         }
     }
     spot
+}
+
+/// Frees a chain, or the rest of one, whose segments have clusters, or for which there is no room;
+/// and packets with clusters in the slots that follow: says how many slots that were. Out of line:
+/// the loops that call it keep their registers for what is common.
+///
+/// # Safety
+/// As for [`free_chain`]; the slots own their packets; the spot is settled.
+#[inline(never)]
+unsafe fn free_clustered(
+    lane: &mut Lane,
+    head: HeaderPtr,
+    word: u64,
+    slots: &mut [Option<HeaderPtr>],
+) -> usize {
+    let mut spot = lane.spot();
+    let mut at = 0;
+    let mut packet = Some((head, word));
+    // SAFETY: the caller owns the chain. A cluster is put when its last reference has been given
+    // up; its pool is not the lane's, which is one of mbufs.
+    unsafe {
+        while let Some((seg, word)) = packet {
+            packet = successor(seg, word);
+            if word & word::CLUSTER != 0
+                && let Some(cluster) = seg.fields().cluster
+                && cluster.get().count.release()
+            {
+                cluster.get().pool.put(cluster.object());
+            }
+            let resting = resting_of(word);
+            seg.word().set(resting);
+            if resting == spot.rests && spot.room > 0 {
+                spot.push(seg);
+            } else {
+                lane.settle(spot);
+                lane.put(seg, resting);
+                spot = lane.spot();
+            }
+            if packet.is_none() {
+                packet = slots.get_mut(at).and_then(|slot| take_clustered(slot));
+                at += packet.is_some() as usize;
+            }
+        }
+        lane.settle(spot);
+    }
+    at
+}
+
+/// The packet in the slot, if its only owner is the slot and it begins with a cluster.
+///
+/// # Safety
+/// The slot owns its packet, which is the caller's if there is an answer.
+#[inline(always)]
+unsafe fn take_clustered(slot: &mut Option<HeaderPtr>) -> Option<(HeaderPtr, u64)> {
+    let mbuf = (*slot)?;
+    // SAFETY: owned by the slot.
+    let word = unsafe { mbuf.word().load() };
+    if word & word::CLUSTER == 0 || word::count(word) != 1 {
+        return None;
+    }
+    *slot = None;
+    Some((mbuf, word))
 }
 
 /// Puts a resting mbuf of a pool that is not the lane's, and those like it that follow; says how

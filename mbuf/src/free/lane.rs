@@ -1,6 +1,5 @@
 //! One pool's thread cache, open for in-place writes: what `direct` frees into.
 
-use super::restore;
 use crate::header::HeaderPtr;
 use crate::word::resting_of;
 use mempool::{PutCursor, RawPool};
@@ -114,21 +113,18 @@ impl Lane {
         self.rests
     }
 
-    /// Frees a segment of any pool, with or without a cluster. The spot is settled.
+    /// Puts an mbuf of any pool. The spot is settled.
     ///
     /// # Safety
-    /// The caller owns the segment, whose word is `word`, and has taken care of what is behind it.
+    /// The caller owns the mbuf, which rests with the word `resting`.
     #[inline(never)]
-    pub(super) unsafe fn put_segment(&mut self, seg: HeaderPtr, word: u64) {
+    pub(super) unsafe fn put(&mut self, mbuf: HeaderPtr, resting: u64) {
         // SAFETY: by contract. The pool whose cache is open is put to through its cursor.
         unsafe {
-            restore(seg, word, |cluster| {
-                cluster.get().pool.put(cluster.object());
-            });
-            if resting_of(word) == self.rests {
-                self.cursor.push(seg.0.cast());
+            if resting == self.rests {
+                self.cursor.push(mbuf.0.cast());
             } else {
-                seg.fields().pool.put(seg.0.cast());
+                mbuf.fields().pool.put(mbuf.0.cast());
             }
         }
     }
