@@ -32,8 +32,6 @@ pub(super) unsafe fn free(mut slots: Slots<'_>) {
                 Unlike::Single => return mixed::free(&slots),
                 Unlike::Compound => {}
             }
-        } else if mixed::takes_turns(&slots) {
-            return mixed::free(&slots);
         }
         let mut lane = Lane::open(head);
         if !lane.hold() {
@@ -43,6 +41,10 @@ pub(super) unsafe fn free(mut slots: Slots<'_>) {
         let mut rest = &mut slots[..];
         if !few {
             let done = free_resting(&mut lane, rest);
+            if done == 0 && mixed::takes_turns(rest) {
+                drop(lane);
+                return mixed::free(&slots);
+            }
             rest = &mut rest[done..];
         }
         while !rest.is_empty() {
