@@ -176,11 +176,8 @@ impl Mbuf {
         } else {
             0
         };
-        if n > have {
+        if n > have || !seg.is_empty() {
             return Err(NoRoom { asked: n, have });
-        }
-        if !seg.is_empty() {
-            return Ok(());
         }
         self.first_raw().fields().off = n as u32;
         Ok(())

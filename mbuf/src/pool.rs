@@ -53,16 +53,18 @@ impl MbufPool {
         room: Room,
         configure: impl FnOnce(Builder) -> Builder,
     ) -> Result<Self, CreateError> {
-        let inline = room.header.max(room.plain);
-        for asked in [inline, room.charge] {
+        for asked in [room.header, room.plain, room.charge] {
             checked_room(asked)?;
         }
+        let inline = room.header.max(room.plain);
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         if id >= POOL_IDS {
             return Err(CreateError::TooManyPools { limit: POOL_IDS });
         }
         let resting = word::resting(id);
-        let builder = configure(RawPool::builder(HEADER_LEN + inline).align(64));
+        let size = HEADER_LEN + inline;
+        // Whatever builder comes back, possibly another one: headers and rooms need this much.
+        let builder = configure(RawPool::builder(size)).objects_of(size, align_of::<Header>());
         let raw = builder.build_with_ref(|pool, object, _| {
             let header = Header {
                 word: FreeWord::new(resting),
@@ -249,7 +251,8 @@ impl ClusterPool {
         configure: impl FnOnce(Builder) -> Builder,
     ) -> Result<Self, CreateError> {
         let class = checked_room(size)?;
-        let builder = configure(RawPool::builder(CLUSTER_HEADER_LEN + size).align(64));
+        let len = CLUSTER_HEADER_LEN + size;
+        let builder = configure(RawPool::builder(len)).objects_of(len, align_of::<Cluster>());
         let raw = builder.build_with_ref(|pool, object, _| {
             let cluster = Cluster {
                 count: Count::new(),
@@ -275,8 +278,8 @@ impl ClusterPool {
     /// Gives an empty inline mbuf a cluster as its storage; data starts at the cluster's start.
     ///
     /// # Errors
-    /// [`AllocError::Exhausted`], or [`AllocError::Occupied`] when the mbuf is not a single empty
-    /// inline one; unchanged then.
+    /// [`AllocError::Exhausted`], or [`AllocError::Occupied`] when the mbuf's first segment holds data
+    /// or has a cluster; unchanged then.
     #[doc(alias = "m_clget")]
     #[doc(alias = "MCLGETL")]
     #[inline]

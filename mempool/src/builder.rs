@@ -61,8 +61,8 @@ enum Choice {
 /// ```
 #[must_use = "nothing is built before `build`"]
 pub struct Builder {
-    pub(crate) object_size: usize,
-    pub(crate) align: usize,
+    object_size: usize,
+    align: usize,
     pub(crate) drop_object: Option<unsafe fn(NonNull<u8>)>,
     name: Box<str>,
     capacity: usize,
@@ -108,6 +108,21 @@ impl Builder {
     /// Alignment of objects in bytes, a power of two; 64, a cache line, unless given.
     pub fn align(mut self, bytes: usize) -> Self {
         self.align = bytes;
+        self
+    }
+
+    /// Objects of `bytes` bytes each, aligned to at least `align`, whatever was said before. For a
+    /// layer that lets its own users change a builder and then relies on what objects hold.
+    ///
+    /// ```
+    /// let changed = mempool::RawPool::builder(1).align(1); // by somebody else
+    /// let pool = changed.objects_of(100, 64).build()?;
+    /// assert_eq!((pool.object_size(), pool.stride() % 64), (100, 0));
+    /// # Ok::<(), mempool::CreateError>(())
+    /// ```
+    pub fn objects_of(mut self, bytes: usize, align: usize) -> Self {
+        self.object_size = bytes;
+        self.align = self.align.max(align);
         self
     }
 
@@ -278,8 +293,7 @@ impl Builder {
         let (stride, bytes) = self.layout()?;
         let cache_size = self.cache_size()?;
         let backend = match self.backend {
-            Choice::Kind(BackendKind::Lifo) => AnyBackend::Lifo(Lifo::new(self.capacity)),
-            Choice::Kind(BackendKind::Ring) => AnyBackend::Ring(Ring::new(self.capacity)),
+            Choice::Kind(kind) => built_in(kind, self.capacity)?,
             Choice::Custom(backend) => check(backend, self.capacity)?,
         };
         let arena = memory(bytes, self.align, self.huge_pages, self.prefault)?;
@@ -318,6 +332,17 @@ impl Drop for Unfinished {
         // SAFETY: nobody else knows the pool yet, and the one unit is ours.
         unsafe { self.0.release(1) };
     }
+}
+
+fn built_in(kind: BackendKind, capacity: usize) -> Result<AnyBackend, CreateError> {
+    let backend = match kind {
+        BackendKind::Lifo => Lifo::try_new(capacity).map(AnyBackend::Lifo),
+        BackendKind::Ring => Ring::try_new(capacity).map(AnyBackend::Ring),
+    };
+    backend.map_err(|source| CreateError::NoMemory {
+        bytes: capacity.saturating_mul(size_of::<NonNull<u8>>()),
+        source: std::io::Error::new(std::io::ErrorKind::OutOfMemory, source),
+    })
 }
 
 fn check(backend: Box<dyn Backend>, capacity: usize) -> Result<AnyBackend, CreateError> {

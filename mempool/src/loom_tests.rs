@@ -240,3 +240,25 @@ fn loom_handle_from_an_object_races_with_the_last_drop() {
         assert_eq!(count.load(Ordering::Relaxed), 0);
     });
 }
+
+/// A value that a handle took before it was dropped is not overlooked.
+#[test]
+fn loom_try_destroy_succeeds_only_if_nothing_is_out() {
+    check(3, || {
+        let (pool, count) = alive(1, 0, BackendKind::Lifo);
+        let other = thread::spawn({
+            let pool = pool.clone();
+            move || {
+                let value = pool.get().unwrap();
+                drop(pool);
+                worker::retire_now();
+                value
+            }
+        });
+        let destroyed = pool.into_raw().try_destroy().is_ok();
+        worker::retire_now();
+        assert!(!destroyed, "a handle or a value was out all the time");
+        drop(other.join().unwrap());
+        assert_eq!(count.load(Ordering::Relaxed), 0);
+    });
+}

@@ -45,12 +45,12 @@ impl NearCache {
     ///
     /// # Safety
     /// `obj` is an object of the pool whose cache this is, which the caller owns and gives up if
-    /// the answer is true; it need not have been out when the cache was found. The thread's
-    /// thread-locals are not being dropped.
+    /// the answer is true; it need not have been out when the cache was found. No thread-local of
+    /// the thread was dropped since then (that is, this is not kept in one).
     #[inline(always)]
     pub unsafe fn try_push(self, obj: NonNull<u8>) -> bool {
         // SAFETY: the object, which is out, keeps the pool and its slots alive; the slot is this
-        // thread's as long as it keeps its worker id, that is until its thread-locals go.
+        // thread's as long as it keeps its worker id, which goes with one of its thread-locals.
         unsafe { self.slot.as_ref().push(obj) }
     }
 }

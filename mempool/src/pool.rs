@@ -193,9 +193,11 @@ impl RawPool {
     pub fn try_destroy(self) -> Result<(), DestroyError> {
         self.flush_thread_cache();
         let inner = self.inner();
-        // Objects before handles: who holds an object can make a handle, but not the reverse order.
+        // Handles before objects, since a handle can take an object and go; and once more after them,
+        // since who holds an object can make a handle and put the object back.
+        let before = inner.handles.load(Ordering::Acquire);
         let missing = inner.refs.0.load(Ordering::Acquire) - 1;
-        let handles = inner.handles.load(Ordering::Acquire);
+        let handles = before.max(inner.handles.load(Ordering::Acquire));
         if handles > 1 {
             return Err(DestroyError::StillShared {
                 handle: self,

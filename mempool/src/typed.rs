@@ -82,10 +82,9 @@ impl<T: Send + 'static> Pool<T> {
         configure: impl FnOnce(Builder) -> Builder,
         mut construct: impl FnMut(usize) -> T,
     ) -> Result<Self, CreateError> {
-        let mut builder = configure(Builder::new(size_of::<Object<T>>()));
-        // Whatever builder came back: these three are what the rest relies on.
-        builder.object_size = size_of::<Object<T>>();
-        builder.align = builder.align.max(align_of::<Object<T>>());
+        // Whatever builder comes back: these three are what the rest relies on.
+        let mut builder = configure(Builder::new(size_of::<Object<T>>()))
+            .objects_of(size_of::<Object<T>>(), align_of::<Object<T>>());
         builder.drop_object = Some(drop_object::<T>);
         let raw = builder.build_with_ref(|pool, object, index| {
             let value = construct(index);

@@ -358,3 +358,15 @@ fn the_k_th_get_fails_for_every_k() {
         assert!(take(&pool, 21).is_err());
     }
 }
+
+#[test]
+fn a_get_that_is_never_reached_does_not_fail() {
+    let (backend, switch) = FailAt::new(Lifo::new(4));
+    let builder = RawPool::builder(8).capacity(4).cache(0);
+    let pool = builder.custom_backend(Box::new(backend)).build().unwrap();
+    let first = pool.get().unwrap();
+    switch.fail_at(u64::MAX);
+    let second = pool.get().unwrap();
+    give(&pool, &[first, second]);
+    assert_whole(&pool);
+}

@@ -95,8 +95,9 @@ impl Raw {
     /// As for [`word`](Self::word).
     #[inline(always)]
     pub unsafe fn pool(self) -> PoolRef {
-        // SAFETY: the pool of an mbuf never changes.
-        unsafe { self.0.fields().pool }
+        // SAFETY: the pool of an mbuf never changes. Read as a place: its holder may write other
+        // fields meanwhile, so there must be no reference to all of them.
+        unsafe { (*self.0.0.as_ptr()).fields.pool }
     }
 
     /// The segment behind it.

@@ -72,7 +72,11 @@ impl FailSwitch {
 
     /// Lets the `k`-th get from now fail (1 is the next), and only that one. 0 lets none fail.
     pub fn fail_at(&self, k: u64) {
-        let at = if k == 0 { 0 } else { self.gets() + k };
+        let at = if k == 0 {
+            0
+        } else {
+            self.gets().saturating_add(k)
+        };
         self.0.fail_at.store(at, Ordering::Relaxed);
     }
 

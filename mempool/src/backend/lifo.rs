@@ -2,6 +2,7 @@
 
 use super::Backend;
 use crate::sync::Mutex;
+use std::collections::TryReserveError;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
@@ -24,14 +25,26 @@ unsafe impl Send for Stack {}
 
 impl Lifo {
     /// An empty stack with room for `room` objects.
+    ///
+    /// # Panics
+    /// If so many pointers do not fit into the address space.
     pub fn new(room: usize) -> Self {
-        Self {
-            stack: Mutex::new(Stack {
-                entries: Box::new_uninit_slice(room),
-                len: 0,
-            }),
-            room,
-        }
+        Self::over(Box::new_uninit_slice(room))
+    }
+
+    /// As [`new`](Self::new), but lack of memory is an error.
+    pub(crate) fn try_new(room: usize) -> Result<Self, TryReserveError> {
+        let mut entries = Vec::new();
+        entries.try_reserve_exact(room)?;
+        // SAFETY: so many are allocated, and `MaybeUninit` asks for no content.
+        unsafe { entries.set_len(room) };
+        Ok(Self::over(entries.into_boxed_slice()))
+    }
+
+    fn over(entries: Box<[MaybeUninit<NonNull<u8>>]>) -> Self {
+        let room = entries.len();
+        let stack = Mutex::new(Stack { entries, len: 0 });
+        Self { stack, room }
     }
 }
 

@@ -17,6 +17,7 @@
 
 use super::Backend;
 use crate::sync::{AtomicUsize, Ordering, Padded, UnsafeCell, spin_hint, yield_now};
+use std::collections::TryReserveError;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
@@ -49,6 +50,19 @@ impl Ring {
     /// If that power of two does not fit into the address space.
     pub fn new(room: usize) -> Self {
         let size = room.next_power_of_two();
+        Self::over(Vec::with_capacity(size), size)
+    }
+
+    /// As [`new`](Self::new), but lack of memory is an error.
+    pub(crate) fn try_new(room: usize) -> Result<Self, TryReserveError> {
+        let size = room.next_power_of_two();
+        let mut slots = Vec::new();
+        slots.try_reserve_exact(size)?;
+        Ok(Self::over(slots, size))
+    }
+
+    fn over(mut slots: Vec<Slot>, size: usize) -> Self {
+        slots.extend((0..size).map(|_| UnsafeCell::new(MaybeUninit::uninit())));
         let side = || {
             Padded(Side {
                 head: AtomicUsize::new(0),
@@ -56,9 +70,7 @@ impl Ring {
             })
         };
         Self {
-            slots: (0..size)
-                .map(|_| UnsafeCell::new(MaybeUninit::uninit()))
-                .collect(),
+            slots: slots.into_boxed_slice(),
             producers: side(),
             consumers: side(),
         }
