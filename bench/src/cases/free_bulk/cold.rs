@@ -6,7 +6,7 @@
 
 use super::shape::{Shape, Stock};
 use super::{Direct, Each, Free, Runs, Staged, VARIANTS, floor};
-use crate::cell::{CellRun, Env, Sample, Skip};
+use crate::cell::{CellRun, Counts, Env, Sample, Skip};
 use crate::clock::{self, Clock};
 use crate::placement::{self, Body, Entry, PLACEMENTS};
 use mbuf::TxMbuf;
@@ -138,6 +138,7 @@ impl CellRun for Cold {
         };
         let slots = &mut self.slots[stretch];
         let before = self.stock.in_use();
+        let [_, puts] = self.stock.backend_calls();
         let ticks = self.variants[variant][placement](Work {
             slots,
             burst: self.burst,
@@ -145,6 +146,7 @@ impl CellRun for Cold {
         if slots.iter().any(Option::is_some) {
             return Err("a slot is not empty after the free".into());
         }
+        let puts = self.stock.backend_calls()[1] - puts;
         let gone = before - self.stock.in_use();
         self.stock.disown(slots.len());
         let back = before - self.stock.in_use();
@@ -162,7 +164,8 @@ impl CellRun for Cold {
             self.stock.fill(burst).map_err(|e| e.to_string())?;
         }
         let ns = self.clock.ns(ticks, self.bursts as u64);
-        Ok(Sample::new(ns.max(1e-3) / mbufs as f64))
+        let counts = Counts::new().with("backend_puts", puts as f64 / mbufs as f64);
+        Ok(Sample::new(ns.max(1e-3) / mbufs as f64).with_counts(counts))
     }
 
     fn finish(&mut self) -> Result<(), String> {

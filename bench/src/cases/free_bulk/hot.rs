@@ -2,7 +2,7 @@
 
 use super::shape::{Shape, Stock};
 use super::{Direct, Each, Free, Runs, Staged, VARIANTS, floor};
-use crate::cell::{CellRun, Env, Sample, Skip};
+use crate::cell::{CellRun, Counts, Env, Sample, Skip};
 use crate::clock::{self, Clock};
 use crate::placement::{self, Body, Entry, PLACEMENTS};
 use mbuf::TxMbuf;
@@ -134,6 +134,7 @@ impl CellRun for Hot {
 
     fn round(&mut self, variant: usize, placement: usize) -> Result<Sample, String> {
         let stock = &mut self.stocks[placement % ARENAS];
+        let before = stock.backend_calls();
         let ticks = self.variants[variant][placement](Work {
             stock,
             slots: &mut self.slots,
@@ -146,10 +147,13 @@ impl CellRun for Hot {
             0 => {}
             left => return Err(format!("{left} mbufs are not back in their pool")),
         }
-        let bursts = self.bursts as u64;
-        let ns = self.clock.ns(ticks, bursts);
-        Ok(Sample::new(
-            ns.max(1e-3) / (self.bursts * self.mbufs) as f64,
-        ))
+        let mbufs = (self.bursts * self.mbufs) as f64;
+        let calls = stock.backend_calls();
+        let per_mbuf = |i: usize| (calls[i] - before[i]) as f64 / mbufs;
+        let counts = Counts::new()
+            .with("backend_gets", per_mbuf(0))
+            .with("backend_puts", per_mbuf(1));
+        let ns = self.clock.ns(ticks, self.bursts as u64);
+        Ok(Sample::new(ns.max(1e-3) / mbufs).with_counts(counts))
     }
 }

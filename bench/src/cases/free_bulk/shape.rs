@@ -167,11 +167,25 @@ impl Stock {
         self.owners.drain(..owners);
     }
 
+    /// Calls of the pools' backends so far: gets and puts.
+    pub(crate) fn backend_calls(&self) -> [u64; 2] {
+        let pools = if self.two_pools() { 2 } else { 1 };
+        let stats = self.pools[..pools].iter().map(|pool| pool.raw().stats());
+        stats.fold([0, 0], |[gets, puts], s| {
+            [gets + s.backend_gets, puts + s.backend_puts]
+        })
+    }
+
+    fn two_pools(&self) -> bool {
+        matches!(self.shape, Shape::TwoPools | Shape::Blocks)
+    }
+
     /// Objects that are out, in both pools.
     pub(crate) fn in_use(&self) -> usize {
-        let second = match self.shape {
-            Shape::TwoPools | Shape::Blocks => self.pools[1].raw().in_use(),
-            _ => 0,
+        let second = if self.two_pools() {
+            self.pools[1].raw().in_use()
+        } else {
+            0
         };
         self.pools[0].raw().in_use() + second
     }
