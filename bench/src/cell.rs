@@ -7,7 +7,6 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -92,17 +91,6 @@ impl Profile {
         match self {
             Profile::Quick => "quick",
             Profile::Full => "full",
-        }
-    }
-}
-
-impl FromStr for Profile {
-    type Err = String;
-    fn from_str(s: &str) -> Result<Self, String> {
-        match s {
-            "quick" => Ok(Profile::Quick),
-            "full" => Ok(Profile::Full),
-            other => Err(format!("no profile is called {other}")),
         }
     }
 }
@@ -342,7 +330,7 @@ impl fmt::Debug for CellSpec {
 /// The cells of one group.
 #[derive(Debug)]
 pub struct Group {
-    /// The fixed name: `mempool`, `free-bulk`, `tcp-copy`, `splice`, `drain`, `pipeline`.
+    /// The fixed name: `free-bulk`, `tcp-copy`, `splice`, `drain`, `pipeline`.
     pub name: &'static str,
     /// The question in one line, printed above the group's table.
     pub question: &'static str,

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clock {
     hz: f64,
+    /// Ticks that an empty [`start`]–[`stop`] pair takes: the median of many.
     empty: f64,
 }
 
@@ -37,11 +38,6 @@ impl Clock {
     /// Ticks per second of the counter behind [`start`] and [`stop`].
     pub fn hz(&self) -> f64 {
         self.hz
-    }
-
-    /// Ticks that an empty [`start`]–[`stop`] pair takes: the median of many.
-    pub fn empty_pair(&self) -> f64 {
-        self.empty
     }
 
     /// Nanoseconds of `ticks` that were collected by `pairs` pairs of stamps, less what
@@ -79,6 +75,8 @@ fn empty_pair() -> f64 {
 #[cfg(target_arch = "x86_64")]
 mod ticks {
     //! The time stamp counter (leaf module: the intrinsics are unsafe).
+    #![allow(unsafe_code)]
+
     use super::{Duration, Instant};
     use std::arch::x86_64::{__rdtscp, _mm_lfence, _rdtsc};
 

@@ -4,6 +4,8 @@
 //! runner measures all variants of a cell interleaved in one process, in shuffled order,
 //! over several placements of the code.
 
+#![deny(unsafe_code)]
+
 pub mod affinity;
 pub mod cases;
 pub mod cell;

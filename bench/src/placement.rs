@@ -14,6 +14,8 @@
 //! hot paths under measurement must be `#[inline]` (or `#[inline(always)]`) down to the
 //! loop. Time stamps are taken inside `run`, around each burst.
 
+#![allow(unsafe_code)]
+
 use std::hint::black_box;
 use std::mem::MaybeUninit;
 
@@ -108,17 +110,9 @@ fn placed<B: Body, const P: usize>(args: B::Args<'_>) -> B::Out {
 
 /// Starts the code that follows it at the gap of placement `P`; the address at which it
 /// goes on (0 where there is no assembly for the architecture).
-///
-/// # Panics
-/// Does not compile for a `P` of [`PLACEMENTS`] or more.
-#[inline(always)]
-pub fn pad<const P: usize>() -> usize {
-    jump_over::<P>()
-}
-
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn jump_over<const P: usize>() -> usize {
+fn pad<const P: usize>() -> usize {
     let here: usize;
     // SAFETY: the assembly jumps over bytes that are never executed to the label right
     // behind them, and writes nothing but the output register; no memory, stack or flag
@@ -140,7 +134,7 @@ fn jump_over<const P: usize>() -> usize {
 
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
-fn jump_over<const P: usize>() -> usize {
+fn pad<const P: usize>() -> usize {
     let here: usize;
     // SAFETY: as on x86-64; every gap is a multiple of the 4-byte instruction size.
     unsafe {
@@ -160,7 +154,7 @@ fn jump_over<const P: usize>() -> usize {
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[inline(always)]
-fn jump_over<const P: usize>() -> usize {
+fn pad<const P: usize>() -> usize {
     let _ = GAPS[P];
     0
 }

@@ -52,7 +52,7 @@ const FREE_BULK: [(u64, f64, f64); 4] = [
 
 /// The figures that the author of "bulk free without a temporary array" published, by
 /// burst: 32, 64, 128, 256.
-pub fn free_bulk() -> Vec<(u64, Published)> {
+fn free_bulk() -> Vec<(u64, Published)> {
     FREE_BULK
         .iter()
         .map(|&(burst, before, after)| {
@@ -65,7 +65,7 @@ pub fn free_bulk() -> Vec<(u64, Published)> {
 }
 
 /// The figure that the author of "TCP output copies data" published, for spliced TCP.
-pub fn splice() -> Published {
+fn splice() -> Published {
     Published::new("reference", "threshold5", 55.0, 70.0, "Gbit/s")
 }
 

@@ -5,6 +5,8 @@
 //! is the ratio within a round, so that slow drift of the machine cancels. A round in
 //! which a thread was preempted, or the host stole time, is thrown away for all variants.
 
+mod pace;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
@@ -15,6 +17,7 @@ use crate::cell::{CellRun, CellSpec, Env, Profile, Sample};
 use crate::quiet::Disturbance;
 use crate::report::{CellReport, Unmeasured};
 use crate::summary;
+use pace::{Deadlines, Turns};
 
 /// How long and how often is measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -234,31 +237,6 @@ fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
         .unwrap_or("no message")
 }
 
-/// When a cell should stop, and when it must.
-struct Deadlines {
-    start: Instant,
-    share: Duration,
-}
-
-impl Deadlines {
-    fn new(share: Duration) -> Self {
-        Deadlines {
-            start: Instant::now(),
-            share,
-        }
-    }
-
-    /// The share is used up: stop if there are enough rounds.
-    fn soft(&self) -> bool {
-        self.start.elapsed() >= self.share
-    }
-
-    /// Twice the share is used up: stop with what there is.
-    fn hard(&self) -> bool {
-        self.start.elapsed() >= self.share * 2
-    }
-}
-
 /// Fewer rounds than this give no interval.
 const FEWEST: usize = 6;
 
@@ -308,15 +286,14 @@ fn measure(
         before = after;
     }
     let placements = turns.count;
-    let rounds = choose(quiet, disturbed, settings);
-    if rounds.0.len() < FEWEST {
-        let n = rounds.0.len();
+    let (kept, disturbed, busy) = choose(quiet, disturbed, settings);
+    if kept.len() < FEWEST {
         return Err(Fault::Skipped(format!(
-            "only {n} rounds fitted into twice its {:.2} s",
+            "only {} rounds fitted into twice its {:.2} s",
+            kept.len(),
             deadlines.share.as_secs_f64()
         )));
     }
-    let (kept, disturbed, busy) = rounds;
     let partial = kept.len() < settings.min_rounds;
     Ok(Rounds {
         names,
@@ -355,7 +332,7 @@ fn warm_up(
         for variant in 0..variants {
             run.round(variant, placement).map_err(Fault::Failed)?;
         }
-        if deadlines.start.elapsed() > deadlines.share / 2 {
+        if deadlines.warm() {
             break;
         }
     }
@@ -382,29 +359,6 @@ fn one_round(
         samples[entry] = sample;
     }
     Ok(Round { placement, samples })
-}
-
-/// Placements in shuffled blocks: each gets the same share of the rounds.
-struct Turns {
-    count: usize,
-    block: Vec<usize>,
-}
-
-impl Turns {
-    fn new(count: usize) -> Self {
-        Turns {
-            count,
-            block: Vec::new(),
-        }
-    }
-
-    fn next(&mut self, rng: &mut Rng) -> usize {
-        if self.block.is_empty() {
-            self.block.extend(0..self.count);
-            rng.shuffle(&mut self.block);
-        }
-        self.block.pop().unwrap_or(0)
-    }
 }
 
 /// A number from a name (FNV-1a).

@@ -23,6 +23,14 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<(), Failure> {
     let questions: Vec<(&str, &str)> = groups.iter().map(|g| (g.name, g.question)).collect();
     let cpus = cpus(flags)?;
     check_groups(flags, &groups)?;
+    if let (Some(json), Some(pcap)) = (&flags.json, &flags.pcap)
+        && json == pcap
+    {
+        return Err(Failure::Usage(format!(
+            "--json and --pcap name the same file {}",
+            json.display()
+        )));
+    }
     let json = flags
         .json
         .as_deref()
@@ -33,13 +41,6 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<(), Failure> {
         .as_deref()
         .map(|path| Target::open("--pcap", path))
         .transpose()?;
-    if let (Some(json), Some(pcap)) = (&json, &pcap)
-        && json.scratch() == pcap.scratch()
-    {
-        return Err(Failure::Usage(
-            "--json and --pcap name the same file".to_owned(),
-        ));
-    }
     let cells = select(flags, groups)?;
     if flags.list {
         output::print(&list(&cells));

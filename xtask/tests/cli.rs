@@ -100,6 +100,18 @@ fn an_unwritable_file_is_refused_before_anything_runs() {
 }
 
 #[test]
+fn one_file_for_report_and_capture_is_refused_and_nothing_is_left_behind() {
+    let at = fresh("same");
+    let file = at.join("both");
+    let path = file.to_str().expect("UTF-8");
+    refused(
+        &["bench", "--quick", "--json", path, "--pcap", path],
+        "name the same file",
+    );
+    assert!(is_empty(&at));
+}
+
+#[test]
 fn an_old_report_survives_a_refused_call() {
     let at = fresh("old");
     let json = at.join("report.json");

@@ -12,8 +12,11 @@ use super::send_path::Drain;
 use crate::cell::{CellSpec, Group, Params};
 use mbuf::FreeStrategy;
 
-/// The variants, by their fixed names, in the order of [`FreeStrategy::ALL`].
-const VARIANTS: [&str; 4] = ["each", "staged", "runs", "direct"];
+/// The variants, in the order of [`FreeStrategy::ALL`].
+const VARIANTS: [&str; FreeStrategy::ALL.len()] = {
+    let [a, b, c, d] = FreeStrategy::ALL;
+    [a.name(), b.name(), c.name(), d.name()]
+};
 
 /// What lies in the ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -69,5 +69,8 @@ macro_rules! strategies {
 }
 strategies!(Each, Staged, Runs, Direct);
 
-/// The variants, by their fixed names, in the order of [`FreeStrategy::ALL`] and the floor.
-const VARIANTS: [&str; 5] = ["each", "staged", "runs", "direct", "floor"];
+/// The variants, in the order of [`FreeStrategy::ALL`], and the floor.
+const VARIANTS: [&str; FreeStrategy::ALL.len() + 1] = {
+    let [a, b, c, d] = FreeStrategy::ALL;
+    [a.name(), b.name(), c.name(), d.name(), "floor"]
+};

@@ -99,15 +99,14 @@ pub(crate) fn build(
     env: &Env,
 ) -> Result<Box<dyn CellRun>, Skip> {
     let null = Null::new(read);
-    let failed = |reason: String| Skip::new(reason);
     Ok(match drain {
         Drain::Same => {
-            let nic = Local::new(config, null).map_err(failed)?;
-            Box::new(PathCell::new(plan, input, set, nic, env).map_err(failed)?)
+            let nic = Local::new(config, null).map_err(Skip::new)?;
+            Box::new(PathCell::new(plan, input, set, nic, env))
         }
         Drain::Other => {
-            let nic = Remote::new(config, null, env).map_err(failed)?;
-            Box::new(PathCell::new(plan, input, set, nic, env).map_err(failed)?)
+            let nic = Remote::new(config, null, env).map_err(Skip::new)?;
+            Box::new(PathCell::new(plan, input, set, nic, env))
         }
     })
 }

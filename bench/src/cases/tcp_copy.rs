@@ -3,7 +3,7 @@
 //!
 //! A send is timed from `output` through the NIC, the device that reads every descriptor, and
 //! completion's free, to the free of the send buffer on its acknowledgment: see
-//! [`super::send_path`]. 32 send buffers of a shape are filled outside of the timed part. Storage
+//! [`super::send_path`]. 12 send buffers of a shape are filled outside of the timed part. Storage
 //! has BSD's sizes, so that the threshold decides as it would there.
 
 mod shape;

@@ -88,8 +88,12 @@ impl CellRun for Other {
         })?;
         let after = self.queue.stats();
         let packets = (BURST * BURSTS) as u64;
-        if after.posted - before.posted != packets || after.completed != after.posted {
-            return Err(format!("{} of {packets} packets freed", after.completed));
+        let posted = after.posted - before.posted;
+        let freed = after.completed - before.completed;
+        if (posted, freed) != (packets, packets) {
+            return Err(format!(
+                "{posted} posted and {freed} freed of {packets} packets"
+            ));
         }
         match self.set.in_use() {
             0 => {}

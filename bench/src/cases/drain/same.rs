@@ -1,6 +1,7 @@
 //! A full ring, drained on the core that filled it.
 
 use super::{Shape, VARIANTS, strategy};
+use crate::cases::send_path::MSS;
 use crate::cell::{CellRun, Counts, Env, Sample, Skip};
 use crate::clock::{self, Clock};
 use crate::placement::{self, Body, Entry, PLACEMENTS};
@@ -11,8 +12,6 @@ use mbuf::{AllocError, BufferSet, FreeStrategy, Mbuf, Packet};
 const RING: usize = 512;
 /// Mbufs behind the header of a `tso45` packet.
 const REFERENCES: usize = 45;
-/// Payload of each.
-const MSS: usize = 1448;
 
 struct Same {
     shape: Shape,
@@ -50,9 +49,9 @@ fn copies<const S: usize>() -> Copies {
 }
 
 pub(super) fn build(shape: Shape, env: &Env) -> Result<Box<dyn CellRun>, Skip> {
-    let failed = |e: String| Skip::new(e);
-    let set = set(shape).map_err(|e| failed(e.to_string()))?;
-    let source = source(shape, &set).map_err(|e| failed(e.to_string()))?;
+    let failed = |e: &dyn std::fmt::Display| Skip::new(e.to_string());
+    let set = set(shape).map_err(|e| failed(&e))?;
+    let source = source(shape, &set).map_err(|e| failed(&e))?;
     let queue = TxQueue::new(TxConfig::with_ring(RING), Null::default());
     Ok(Box::new(Same {
         shape,
@@ -67,7 +66,7 @@ pub(super) fn build(shape: Shape, env: &Env) -> Result<Box<dyn CellRun>, Skip> {
         resting: set.in_use(),
         set,
         source,
-        queue: queue.map_err(|e| failed(e.to_string()))?,
+        queue: queue.map_err(|e| failed(&e))?,
         copies: [copies::<0>(), copies::<1>(), copies::<2>(), copies::<3>()],
         clock: env.clock,
     }))

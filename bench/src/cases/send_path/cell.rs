@@ -42,6 +42,7 @@ pub(crate) struct PathCell<N> {
     set: BufferSet,
     nic: N,
     lanes: [Box<dyn Variant<N>>; POLICIES.len()],
+    /// By policy; empty before the first round.
     probes: Vec<Probe>,
     /// Objects that the receive rings of all lanes hold.
     resting: usize,
@@ -49,18 +50,16 @@ pub(crate) struct PathCell<N> {
 }
 
 impl<N: Nic> PathCell<N> {
-    /// Builds the connections and sends everything once, looking at the packets.
-    ///
-    /// # Errors
-    /// What is not as it must be.
+    /// Builds the connections.
     pub(crate) fn new(
         plan: Plan,
         input: Rc<dyn Input>,
         set: BufferSet,
-        nic: N,
+        mut nic: N,
         env: &Env,
-    ) -> Result<Self, String> {
-        let mut cell = PathCell {
+    ) -> Self {
+        nic.set_strategy(plan.strategy);
+        PathCell {
             plan,
             steps: input.steps(),
             lanes: policies(&input.connections()),
@@ -70,21 +69,25 @@ impl<N: Nic> PathCell<N> {
             probes: Vec::new(),
             resting: 0,
             clock: env.clock,
-        };
-        cell.nic.set_strategy(plan.strategy);
-        for lane in &mut cell.lanes {
-            lane.prepare(cell.input.as_ref(), &cell.set, 0)?;
+        }
+    }
+
+    /// Sends everything once by each policy, looking at the packets: what is wrong with one is a
+    /// round's error, since a cell that cannot be built counts as skipped.
+    fn look(&mut self) -> Result<(), String> {
+        for lane in &mut self.lanes {
+            lane.prepare(self.input.as_ref(), &self.set, 0)?;
             let on = On {
-                steps: &cell.steps,
-                nic: &mut cell.nic,
-                set: &cell.set,
-                strategy: plan.strategy,
+                steps: &self.steps,
+                nic: &mut self.nic,
+                set: &self.set,
+                strategy: self.plan.strategy,
                 stamp: false,
             };
-            cell.probes.push(lane.probe(on)?);
+            self.probes.push(lane.probe(on)?);
         }
-        cell.resting = cell.set.in_use();
-        Ok(cell)
+        self.resting = self.set.in_use();
+        Ok(())
     }
 
     fn pass(&mut self, variant: usize, placement: usize, stamp: bool) -> Result<Pass, String> {
@@ -147,6 +150,9 @@ impl<N: Nic> CellRun for PathCell<N> {
     }
 
     fn round(&mut self, variant: usize, placement: usize) -> Result<Sample, String> {
+        if self.probes.is_empty() {
+            self.look()?;
+        }
         let ping = self.nic.ping(&self.set)?;
         let before = self.nic.stats();
         let mut wall = 0;
