@@ -80,7 +80,8 @@ pub fn for_cell(group: &str, params: &Params) -> Option<Published> {
                 .flatten()
                 .map(|(_, p)| p)
         }
-        "splice" => Some(splice()),
+        // Measured with drivers that free packets one by one.
+        "splice" => (params.get("free")?.as_str()? == "each").then(splice),
         _ => None,
     }
 }
@@ -110,6 +111,8 @@ mod tests {
         assert_eq!(at("flat", 64).map(|p| p.before), Some(5.16));
         assert_eq!(at("flat", 8), None);
         assert_eq!(at("chains2", 64), None);
+        let splice = |free: &str| for_cell("splice", &Params::new().with("free", free));
+        assert!(splice("each").is_some() && splice("runs").is_none());
         assert_eq!(for_cell("drain", &Params::new()), None);
     }
 }

@@ -4,6 +4,7 @@
 //! rest is named as what it is, undecided or too noisy.
 
 use crate::report::{Answer, CellReport, Kind, Verdict};
+use crate::stats::chance_allows;
 
 /// One seed: what it changes, and in which groups that is measured.
 struct Seed {
@@ -101,11 +102,12 @@ fn sentence(seed: &Seed, found: &[Finding]) -> Option<String> {
         _ => "holds here in some places and loses in others",
     };
     let mut text = format!(
-        "\"{}\" ({} against {}) {holds}: of {} cells better in {won}, worse in {lost}, no difference seen in {even}, too noisy to tell in {noisy}.",
+        "\"{}\" ({} against {}) {holds}: of {} cells better in {won}, worse in {lost}, no difference seen in {even}, too noisy to tell in {noisy} (of so many, up to {} by chance).",
         seed.name,
         seed.variant,
         seed.baseline,
         found.len(),
+        chance_allows(found.len()),
     );
     for (verdict, word) in [(Verdict::Faster, "Better"), (Verdict::Slower, "Worse")] {
         if let Some(places) = places(found, verdict) {

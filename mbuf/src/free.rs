@@ -46,7 +46,7 @@ pub enum FreeStrategy {
 }
 
 impl FreeStrategy {
-    /// All of them, slowest idea first.
+    /// All of them, in the order in which they were thought of.
     pub const ALL: [Self; 4] = [Self::Each, Self::Staged, Self::Runs, Self::Direct];
 
     /// The name that benchmarks use.

@@ -184,7 +184,10 @@ impl<P: CopyPolicy> Sender<P> {
                 bytes: bytes as usize,
                 freed,
             }),
-            AckEffect::Old | AckEffect::Beyond => Ok(Acked { bytes: 0, freed }),
+            effect => {
+                debug_assert!(effect != AckEffect::Beyond, "was refused above");
+                Ok(Acked { bytes: 0, freed })
+            }
         }
     }
 

@@ -63,25 +63,75 @@ const LOOM_FLAGS: &[(&str, &str)] = &[
     ("CARGO_TARGET_DIR", "target/loom"),
 ];
 
-const ADDRESS: Step = Step {
-    name: "tests of mempool and mbuf under the address sanitizer",
-    environment: &[
-        ("RUSTFLAGS", "-Zsanitizer=address"),
-        ("CARGO_TARGET_DIR", "target/asan"),
-    ],
-    arguments: &[
-        "+nightly",
-        "test",
-        "--target",
-        "x86_64-unknown-linux-gnu",
-        "--package",
-        "mempool",
-        "--package",
-        "mbuf",
-        "--lib",
-        "--tests",
-    ],
-};
+/// Nightly, x86-64 Linux. The suppressions say what leaks on purpose and what std hides.
+const SANITIZERS: [Step; 2] = [
+    Step {
+        name: "tests of mempool and mbuf under the address sanitizer",
+        environment: &[
+            ("RUSTFLAGS", "-Zsanitizer=address"),
+            (
+                "LSAN_OPTIONS",
+                concat!(
+                    "suppressions=",
+                    env!("CARGO_MANIFEST_DIR"),
+                    "/../.ci/lsan.supp"
+                ),
+            ),
+            ("CARGO_TARGET_DIR", "target/asan"),
+        ],
+        arguments: &[
+            "+nightly",
+            "test",
+            "--target",
+            "x86_64-unknown-linux-gnu",
+            "--package",
+            "mempool",
+            "--package",
+            "mbuf",
+            "--lib",
+            "--tests",
+        ],
+    },
+    Step {
+        name: "threads of mempool and mbuf under the thread sanitizer",
+        environment: &[
+            // Mappings go through libc, where the sanitizer sees that an address is a new one.
+            (
+                "RUSTFLAGS",
+                "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer --cfg=rustix_use_libc",
+            ),
+            (
+                "TSAN_OPTIONS",
+                concat!(
+                    "suppressions=",
+                    env!("CARGO_MANIFEST_DIR"),
+                    "/../.ci/tsan.supp"
+                ),
+            ),
+            ("CARGO_TARGET_DIR", "target/tsan"),
+        ],
+        arguments: &[
+            "+nightly",
+            "test",
+            "--target",
+            "x86_64-unknown-linux-gnu",
+            "--package",
+            "mempool",
+            "--package",
+            "mbuf",
+            "--test",
+            "near",
+            "--test",
+            "hostile",
+            "--test",
+            "lifetime",
+            "--test",
+            "threads",
+            "--test",
+            "workers",
+        ],
+    },
+];
 
 /// Runs the command.
 pub(crate) fn run(flags: &CheckFlags) -> Result<(), Failure> {
@@ -93,15 +143,18 @@ pub(crate) fn run(flags: &CheckFlags) -> Result<(), Failure> {
         for step in &LOOM {
             run_step(step, &mut failed);
         }
-        if !answers("cargo", &["+nightly", "--version"]) {
-            skip(
-                ADDRESS.name,
-                "no nightly compiler: rustup toolchain install nightly",
-            );
+        let missing = if !answers("cargo", &["+nightly", "--version"]) {
+            Some("no nightly compiler: rustup toolchain install nightly")
         } else if cfg!(not(all(target_arch = "x86_64", target_os = "linux"))) {
-            skip(ADDRESS.name, "written for x86-64 Linux only");
+            Some("written for x86-64 Linux only")
         } else {
-            run_step(&ADDRESS, &mut failed);
+            None
+        };
+        for step in &SANITIZERS {
+            match missing {
+                Some(reason) => skip(step.name, reason),
+                None => run_step(step, &mut failed),
+            }
         }
     } else {
         skip("models and sanitizers", "slow: cargo xtask check --all");

@@ -52,16 +52,20 @@ fn cell(shape: Shape, heat: &'static str, burst: usize) -> CellSpec {
 }
 
 /// A way to free a burst, inlined into each placed copy.
+#[allow(unsafe_code)] // the floors believe what they are told about the burst
 trait Free {
-    fn free(slots: &mut [Option<TxMbuf>]);
+    /// # Safety
+    /// A floor's burst has the shape that the floor is for, and its pools outlive the call.
+    unsafe fn free(slots: &mut [Option<TxMbuf>]);
 }
 
 macro_rules! strategies {
     ($($name:ident),*) => {$(
         struct $name;
+        #[allow(unsafe_code)]
         impl Free for $name {
             #[inline(always)]
-            fn free(slots: &mut [Option<TxMbuf>]) {
+            unsafe fn free(slots: &mut [Option<TxMbuf>]) {
                 mbuf::free_bulk_with(FreeStrategy::$name, slots);
             }
         }

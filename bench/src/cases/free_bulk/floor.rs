@@ -28,7 +28,7 @@ fn wrong_shape() -> ! {
 
 impl Free for Flat {
     #[inline(always)]
-    fn free(slots: &mut [Option<TxMbuf>]) {
+    unsafe fn free(slots: &mut [Option<TxMbuf>]) {
         // SAFETY: every slot holds a packet of one pool, of which it owns the only reference;
         // words are compared below. Slots are emptied, and what they owned is put.
         unsafe {
@@ -56,7 +56,7 @@ impl Free for Flat {
 
 impl Free for Nulls {
     #[inline(always)]
-    fn free(slots: &mut [Option<TxMbuf>]) {
+    unsafe fn free(slots: &mut [Option<TxMbuf>]) {
         // SAFETY: as for `Flat`, with every fourth slot null.
         unsafe {
             let slots = slots_of(slots);
@@ -90,7 +90,7 @@ impl Free for Nulls {
 
 impl<const BLOCK: usize> Free for Pools<BLOCK> {
     #[inline(always)]
-    fn free(slots: &mut [Option<TxMbuf>]) {
+    unsafe fn free(slots: &mut [Option<TxMbuf>]) {
         // SAFETY: as for `Flat`, with blocks of `BLOCK` from each of two pools in turn.
         unsafe {
             let slots = slots_of(slots);
@@ -128,7 +128,7 @@ impl<const BLOCK: usize> Free for Pools<BLOCK> {
 
 impl<const SEGMENTS: usize> Free for Chains<SEGMENTS> {
     #[inline(always)]
-    fn free(slots: &mut [Option<TxMbuf>]) {
+    unsafe fn free(slots: &mut [Option<TxMbuf>]) {
         // SAFETY: every slot holds a chain of one pool that it owns alone.
         unsafe {
             let slots = slots_of(slots);
@@ -152,14 +152,17 @@ impl<const SEGMENTS: usize> Free for Chains<SEGMENTS> {
 unsafe fn put(cursor: &mut PutCursor, mbuf: Raw) {
     // SAFETY: by contract.
     unsafe {
-        mbuf.rest();
+        let word = mbuf.word();
+        if word != resting_of(word) {
+            mbuf.rest();
+        }
         cursor.push(mbuf.object());
     }
 }
 
 impl Free for Shared {
     #[inline(always)]
-    fn free(slots: &mut [Option<TxMbuf>]) {
+    unsafe fn free(slots: &mut [Option<TxMbuf>]) {
         // SAFETY: as for `Flat`; every fourth packet has another owner, so that giving up our
         // reference is all there is to do.
         unsafe {
