@@ -30,7 +30,8 @@ pub struct Settings {
     pub max_rounds: usize,
     /// Draws of the bootstrap.
     pub resamples: usize,
-    /// Of the cells of a group, the first and every `aa_every`-th after it carry an A/A
+    /// Of the cells of a group, the first and every `aa_every`-th after it (odd, since cells of one
+    /// core and of two come by turns) carry an A/A
     /// cell.
     pub aa_every: usize,
 }
@@ -44,7 +45,7 @@ impl Settings {
                 min_rounds: 30,
                 max_rounds: 90,
                 resamples: 400,
-                aa_every: 4,
+                aa_every: 5,
             },
             Profile::Full => Settings {
                 budget: Duration::from_secs(600),

@@ -79,7 +79,12 @@ fn findings(seed: &Seed, cells: &[CellReport]) -> Vec<Finding> {
                 .first()
                 .and_then(|b| b.strip_prefix("burst="))
                 .map(str::to_owned),
-            verdict: variant.verdict,
+            // Nothing is claimed from a cell that the machine disturbed or cut short.
+            verdict: if cell.noisy || cell.partial {
+                Verdict::TooNoisy
+            } else {
+                variant.verdict
+            },
             effect: (variant.ratio - 1.0).abs() * 100.0,
             lower_is_better: cell.lower_is_better,
         });
@@ -246,7 +251,7 @@ mod tests {
         assert_eq!(
             answers[0].sentence,
             "\"bulk free without a temporary array\" (runs against staged) holds here in some places and loses in \
-             others: of 4 cells better in 2, worse in 1, no difference seen in 0, too noisy to tell in 1. Better: \
+             others: of 4 cells better in 2, worse in 1, no difference seen in 0, too noisy to tell in 1 (of so many, up to 1 by chance). Better: \
              flat/hot at all its bursts, 10 to 25 % less time. Worse: nulls4/hot at burst 32, 20 % more time."
         );
     }

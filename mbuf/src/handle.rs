@@ -144,6 +144,7 @@ impl SharedMbuf {
 
 impl Clone for SharedMbuf {
     /// One more owner of the same packet; no buffer is taken.
+    #[doc(alias = "rte_pktmbuf_clone")]
     #[inline]
     fn clone(&self) -> Self {
         // SAFETY: the handle holds a reference.

@@ -99,6 +99,7 @@ pub trait Packet: Sealed {
     /// # Errors
     /// [`CopyError`]; nothing is taken then and the source is unchanged.
     #[doc(alias = "m_copym")]
+    #[doc(alias = "rte_pktmbuf_clone")]
     fn ref_copy(&self, offset: usize, len: usize, set: &BufferSet) -> Result<Mbuf, CopyError> {
         copy::reference(self.segments(), self.pkt_len(), offset, len, set)
     }

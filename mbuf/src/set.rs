@@ -120,7 +120,8 @@ impl BufferSet {
         }
     }
 
-    /// BSD's sizes, `clusters` of each class.
+    /// BSD's sizes, `clusters` of each class: room of 144 bytes in a header mbuf and 224 in a plain
+    /// one, charged 256; classes of 2048, 2050, 4096, 8192, 9344, 12288, 16384 and 65536 bytes.
     ///
     /// # Errors
     /// The first pool that cannot be made.
@@ -128,7 +129,8 @@ impl BufferSet {
         Self::with(BSD_ROOM, &BSD_CLASSES, mbufs, clusters).build()
     }
 
-    /// Our sizes, `clusters` of each class.
+    /// Our sizes, `clusters` of each class: 256 bytes of room, charged 384; classes of 2048, 4096,
+    /// 8192, 9344, 12288, 16384, 32768 and 65536 bytes.
     ///
     /// # Errors
     /// The first pool that cannot be made.

@@ -205,8 +205,26 @@ fn machine_lines(report: &Report) -> String {
     let disturbed: usize = cells.iter().map(|c| c.disturbed).sum();
     let noisy = cells.iter().filter(|c| c.noisy).count();
     let partial = cells.iter().filter(|c| c.partial).count();
+    let pings: Vec<f64> = cells
+        .iter()
+        .flat_map(|c| {
+            c.variants
+                .iter()
+                .filter_map(|v| v.counts.get("ping_ns").copied())
+        })
+        .collect();
+    let second = match (
+        pings.iter().copied().reduce(f64::min),
+        pings.iter().copied().reduce(f64::max),
+    ) {
+        (Some(least), Some(most)) => format!(
+            "The second CPU was {least:.0} to {most:.0} ns away (hand over a packet, see it freed): compare cells of \
+             two cores between runs only where this agrees.\n"
+        ),
+        _ => String::new(),
+    };
     format!(
-        "\n{}, {} CPUs, Linux {}, pages: {}, TSC {:.3} GHz, {}\n\
+        "\n{second}{}, {} CPUs, Linux {}, pages: {}, TSC {:.3} GHz, {}\n\
          {} profile, seed {}: {} cells, {least} to {most} rounds per cell, {disturbed} preempted rounds thrown away, \
          {noisy} noisy cells, {partial} with too few rounds, {} skipped, {} failed\n",
         machine.cpu,
