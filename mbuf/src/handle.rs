@@ -8,24 +8,6 @@ use std::mem::ManuallyDrop;
 
 macro_rules! handle {
     ($name:ident) => {
-        impl $name {
-            /// # Safety
-            /// The caller hands over one reference to the packet that starts at `ptr`; for
-            /// [`Mbuf`] it must be the only one.
-            #[inline(always)]
-            #[allow(dead_code)]
-            pub(crate) unsafe fn from_raw(ptr: HeaderPtr) -> Self {
-                Self(ptr)
-            }
-
-            /// The reference, which is the caller's now.
-            #[inline(always)]
-            #[allow(dead_code)]
-            pub(crate) fn into_raw(self) -> HeaderPtr {
-                ManuallyDrop::new(self).0
-            }
-        }
-
         impl Sealed for $name {
             #[inline(always)]
             fn raw(&self) -> RawPacket {
@@ -107,6 +89,19 @@ handle!(SharedMbuf);
 handle!(TxMbuf);
 
 impl Mbuf {
+    /// # Safety
+    /// The caller hands over the only reference to the packet that starts at `ptr`.
+    #[inline(always)]
+    pub(crate) unsafe fn from_raw(ptr: HeaderPtr) -> Self {
+        Self(ptr)
+    }
+
+    /// The reference, which is the caller's now.
+    #[inline(always)]
+    pub(crate) fn into_raw(self) -> HeaderPtr {
+        ManuallyDrop::new(self).0
+    }
+
     /// The first segment's address, for the modules that edit chains.
     #[inline(always)]
     pub(crate) fn ptr(&self) -> HeaderPtr {
@@ -121,6 +116,12 @@ impl Mbuf {
 }
 
 impl SharedMbuf {
+    /// The reference, which is the caller's now.
+    #[inline(always)]
+    fn into_raw(self) -> HeaderPtr {
+        ManuallyDrop::new(self).0
+    }
+
     /// The packet as an [`Mbuf`] when this is its only owner, else the handle back.
     ///
     /// # Errors

@@ -314,7 +314,7 @@ impl Builder {
             name: self.name,
             private: self.private,
             arena,
-            arrays,
+            _arrays: arrays,
             drop_object: self.drop_object,
             constructed: AtomicUsize::new(0),
             refs: Padded(AtomicUsize::new(1)),

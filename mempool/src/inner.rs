@@ -38,8 +38,7 @@ pub(crate) struct Inner {
     pub(crate) private: Option<Box<dyn Any + Send + Sync>>,
     pub(crate) arena: Arena,
     /// What the slots' arrays lie in; only kept for its drop.
-    #[allow(dead_code)]
-    pub(crate) arrays: Option<Arena>,
+    pub(crate) _arrays: Option<Arena>,
     /// Run on each constructed object before the arena goes.
     pub(crate) drop_object: Option<unsafe fn(NonNull<u8>)>,
     pub(crate) constructed: AtomicUsize,

@@ -57,34 +57,60 @@ impl Free for Flat {
 impl Free for Nulls {
     #[inline(always)]
     unsafe fn free(slots: &mut [Option<TxMbuf>]) {
-        // SAFETY: as for `Flat`, with every fourth slot null.
+        // SAFETY: every fourth slot is null.
+        unsafe { three_of_four(slots, |_| {}) }
+    }
+}
+
+impl Free for Shared {
+    #[inline(always)]
+    unsafe fn free(slots: &mut [Option<TxMbuf>]) {
+        // SAFETY: every fourth packet has another owner, so that giving up our reference is all
+        // there is to do.
         unsafe {
-            let slots = slots_of(slots);
-            let first = slots[0].unwrap_unchecked();
-            let resting = resting_of(first.word());
-            let mut cursor = first.pool().open_put();
-            let Some(spare) = cursor.spare(slots.len()) else {
-                wrong_shape()
-            };
-            let mut odd = 0;
-            let (groups, rest) = slots.as_chunks::<4>();
-            if !rest.is_empty() {
-                wrong_shape();
-            }
-            for (at, group) in groups.iter().enumerate() {
-                for (i, slot) in group[..3].iter().enumerate() {
-                    let mbuf = slot.unwrap_unchecked();
-                    odd |= mbuf.word() ^ resting;
-                    spare.add(3 * at + i).write(mbuf.object());
+            three_of_four(slots, |fourth| {
+                if fourth.unwrap_unchecked().release() {
+                    wrong_shape();
                 }
-            }
-            let filled = groups.len() * 3;
-            slots.fill(None);
-            if odd != 0 {
-                wrong_shape();
-            }
-            cursor.advance(filled);
+            });
         }
+    }
+}
+
+/// Frees three plain packets of every four slots; what the fourth holds is `fourth`'s to give up.
+///
+/// # Safety
+/// As for `Flat`, and what the shape says of every fourth slot.
+#[inline(always)]
+unsafe fn three_of_four(slots: &mut [Option<TxMbuf>], fourth: impl Fn(Option<Raw>)) {
+    // SAFETY: by contract.
+    unsafe {
+        let slots = slots_of(slots);
+        let first = slots[0].unwrap_unchecked();
+        let resting = resting_of(first.word());
+        let mut cursor = first.pool().open_put();
+        let Some(spare) = cursor.spare(slots.len()) else {
+            wrong_shape()
+        };
+        let mut odd = 0;
+        let (groups, rest) = slots.as_chunks::<4>();
+        if !rest.is_empty() {
+            wrong_shape();
+        }
+        for (at, group) in groups.iter().enumerate() {
+            for (i, slot) in group[..3].iter().enumerate() {
+                let mbuf = slot.unwrap_unchecked();
+                odd |= mbuf.word() ^ resting;
+                spare.add(3 * at + i).write(mbuf.object());
+            }
+            fourth(group[3]);
+        }
+        let filled = groups.len() * 3;
+        slots.fill(None);
+        if odd != 0 {
+            wrong_shape();
+        }
+        cursor.advance(filled);
     }
 }
 
@@ -157,43 +183,5 @@ unsafe fn put(cursor: &mut PutCursor, mbuf: Raw) {
             mbuf.rest();
         }
         cursor.push(mbuf.object());
-    }
-}
-
-impl Free for Shared {
-    #[inline(always)]
-    unsafe fn free(slots: &mut [Option<TxMbuf>]) {
-        // SAFETY: as for `Flat`; every fourth packet has another owner, so that giving up our
-        // reference is all there is to do.
-        unsafe {
-            let slots = slots_of(slots);
-            let first = slots[0].unwrap_unchecked();
-            let resting = resting_of(first.word());
-            let mut cursor = first.pool().open_put();
-            let Some(spare) = cursor.spare(slots.len()) else {
-                wrong_shape()
-            };
-            let mut odd = 0;
-            let (groups, rest) = slots.as_chunks::<4>();
-            if !rest.is_empty() {
-                wrong_shape();
-            }
-            for (at, group) in groups.iter().enumerate() {
-                for (i, slot) in group[..3].iter().enumerate() {
-                    let mbuf = slot.unwrap_unchecked();
-                    odd |= mbuf.word() ^ resting;
-                    spare.add(3 * at + i).write(mbuf.object());
-                }
-                if group[3].unwrap_unchecked().release() {
-                    wrong_shape();
-                }
-            }
-            let filled = groups.len() * 3;
-            slots.fill(None);
-            if odd != 0 {
-                wrong_shape();
-            }
-            cursor.advance(filled);
-        }
     }
 }

@@ -23,13 +23,11 @@ struct Work<'a> {
     bursts: usize,
 }
 
-/// Times the free alone.
-struct FreeOnly<F>(PhantomData<F>);
-/// Times allocation and free.
-struct Pair<F>(PhantomData<F>);
+/// Times the free alone, or the pair of allocation and free.
+struct Timed<F, const PAIR: bool>(PhantomData<F>);
 
 #[allow(unsafe_code)] // calls the floors, which believe what they are told
-impl<F: Free> Body for FreeOnly<F> {
+impl<F: Free, const PAIR: bool> Body for Timed<F, PAIR> {
     type Args<'a> = Work<'a>;
     type Out = Result<u64, String>;
 
@@ -37,28 +35,9 @@ impl<F: Free> Body for FreeOnly<F> {
     fn run(work: Work<'_>) -> Self::Out {
         let mut ticks = 0;
         for _ in 0..work.bursts {
+            let allocation = clock::start();
             work.stock.fill(work.slots).map_err(|e| e.to_string())?;
-            let start = clock::start();
-            // SAFETY: filled in the shape that `F` was chosen for, from pools that the cell holds.
-            unsafe { F::free(work.slots) };
-            ticks += clock::stop() - start;
-            work.stock.disown(work.slots.len());
-        }
-        Ok(ticks)
-    }
-}
-
-#[allow(unsafe_code)] // calls the floors, which believe what they are told
-impl<F: Free> Body for Pair<F> {
-    type Args<'a> = Work<'a>;
-    type Out = Result<u64, String>;
-
-    #[inline(always)]
-    fn run(work: Work<'_>) -> Self::Out {
-        let mut ticks = 0;
-        for _ in 0..work.bursts {
-            let start = clock::start();
-            work.stock.fill(work.slots).map_err(|e| e.to_string())?;
+            let start = if PAIR { allocation } else { clock::start() };
             // SAFETY: filled in the shape that `F` was chosen for, from pools that the cell holds.
             unsafe { F::free(work.slots) };
             ticks += clock::stop() - start;
@@ -72,9 +51,9 @@ type Copies = [for<'a> fn(Work<'a>) -> Result<u64, String>; PLACEMENTS];
 
 fn copies<F: Free>(pair: bool) -> Copies {
     if pair {
-        placement::table::<Pair<F>>().map(|entry: Entry<Pair<F>>| entry)
+        placement::table::<Timed<F, true>>().map(|entry: Entry<Timed<F, true>>| entry)
     } else {
-        placement::table::<FreeOnly<F>>().map(|entry: Entry<FreeOnly<F>>| entry)
+        placement::table::<Timed<F, false>>().map(|entry: Entry<Timed<F, false>>| entry)
     }
 }
 
