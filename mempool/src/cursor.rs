@@ -1,7 +1,7 @@
 //! This thread's cache, opened for writes in place.
 
 use crate::cache::{Slot, Taken};
-use crate::pool::PoolRef;
+use crate::pool_ref::PoolRef;
 use crate::sync::Ordering;
 use crate::worker;
 use std::marker::PhantomData;

@@ -6,7 +6,7 @@
 
 use crate::cache::{Slot, Taken, copy_newest_first};
 use crate::error::Exhausted;
-use crate::pool::PoolRef;
+use crate::pool_ref::PoolRef;
 use crate::stats::Writers;
 use crate::worker;
 use std::mem::MaybeUninit;

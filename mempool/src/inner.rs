@@ -8,13 +8,11 @@
 use crate::arena::Arena;
 use crate::backend::AnyBackend;
 use crate::cache::Slot;
-use crate::pool::PoolRef;
-use crate::registry;
-use crate::stats::{Counters, PoolStats, Writers};
+use crate::pool_ref::PoolRef;
+use crate::stats::{Counters, PoolStats};
 use crate::sync::{AtomicUsize, Ordering, Padded};
 use crate::worker;
 use std::any::Any;
-use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 /// What all users of a pool share. The fast paths read the first two fields only.
@@ -145,116 +143,6 @@ impl PoolRef {
     pub(crate) unsafe fn cached_at(self, offset: usize) -> usize {
         // SAFETY: as the caller promises.
         unsafe { self.slot_at(offset) }.map_or(0, Slot::cached)
-    }
-
-    /// Gives what the slot at `offset` caches to the backend. The pool may be freed by that.
-    ///
-    /// # Safety
-    /// The pool lives until the objects are in the backend, and this thread owns the slot.
-    pub(crate) unsafe fn flush_at(self, offset: usize) {
-        // SAFETY: the pool lives; the slot is ours.
-        let Some((slot, taken)) = (unsafe {
-            self.slot_at(offset)
-                .and_then(|slot| slot.take().map(|taken| (slot, taken)))
-        }) else {
-            return;
-        };
-        // SAFETY: the entries are written, and nobody else uses the array of a taken slot. The slot
-        // is restored before the units are released, after which nothing is touched any more.
-        unsafe {
-            if taken.len > 0 {
-                self.inner().backend.put_bulk(taken.slice(0, taken.len));
-                slot.counters.put(taken.len, Writers::Owner);
-            }
-            slot.restore(0, taken.limit);
-            self.release(taken.len);
-        }
-    }
-
-    /// Where this thread counts: in its slot, without a locked instruction, if it has an id.
-    ///
-    /// # Safety
-    /// The pool lives.
-    pub(crate) unsafe fn own_counters<'a>(self) -> (&'a Counters, Writers) {
-        // SAFETY: as the caller promises.
-        match unsafe { self.slot_at(worker::current()) } {
-            Some(slot) => (&slot.counters, Writers::Owner),
-            // SAFETY: as the caller promises.
-            None => (unsafe { &self.inner().counters }, Writers::Many),
-        }
-    }
-
-    /// Takes from the backend.
-    ///
-    /// # Safety
-    /// The pool lives during the call.
-    pub(crate) unsafe fn backend_get(
-        self,
-        out: &mut [MaybeUninit<NonNull<u8>>],
-        counters: &Counters,
-        writers: Writers,
-    ) -> Result<(), usize> {
-        // SAFETY: as the caller promises.
-        let inner = unsafe { self.inner() };
-        inner.backend.get_bulk(out)?;
-        // Relaxed: the caller's own unit keeps the pool; a count taken later cannot be missed.
-        inner.refs.0.fetch_add(out.len(), Ordering::Relaxed);
-        counters.got(out.len(), writers);
-        Ok(())
-    }
-
-    /// Gives to the backend, without a cache. The pool may be freed by that.
-    ///
-    /// # Safety
-    /// `objs` are objects of this pool that the caller owns and gives up.
-    pub(crate) unsafe fn backend_put(self, objs: &[NonNull<u8>]) {
-        // SAFETY: the objects keep the pool alive until they are released.
-        unsafe {
-            let (counters, writers) = self.own_counters();
-            counters.put(objs.len(), writers);
-            self.inner().backend.put_bulk(objs);
-            self.release(objs.len());
-        }
-    }
-
-    /// Gives up `units`; the last unit frees the pool.
-    ///
-    /// # Safety
-    /// The caller owns the units, and does not touch the pool afterwards on their account.
-    #[inline]
-    pub(crate) unsafe fn release(self, units: usize) {
-        let refs = {
-            // SAFETY: the units keep the pool alive until they are subtracted. No reference to the
-            // whole is held across the subtraction: another thread may free it right after.
-            unsafe { &raw const (*self.0.as_ptr()).refs.0 }
-        };
-        if units == 0 {
-            return;
-        }
-        // SAFETY: as above.
-        if unsafe { (*refs).fetch_sub(units, Ordering::Release) } == units {
-            // SAFETY: these were the last units: nobody else has access.
-            unsafe { self.free() };
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    pub(crate) unsafe fn free(self) {
-        registry::remove(self);
-        // SAFETY: the caller gave up the last unit, so this is the only access. The acquire load
-        // (a load, so that race detectors see it) orders it after all releases.
-        unsafe {
-            let inner = self.inner();
-            let units = inner.refs.0.load(Ordering::Acquire);
-            debug_assert_eq!(units, 0);
-            if let Some(drop_object) = inner.drop_object {
-                for index in (0..inner.constructed.load(Ordering::Relaxed)).rev() {
-                    drop_object(inner.base.add(index * inner.stride));
-                }
-            }
-            drop(Box::from_raw(self.0.as_ptr()));
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! This thread's cache of a pool, found once and remembered for a few puts.
 
 use crate::cache::Slot;
-use crate::pool::PoolRef;
+use crate::pool_ref::PoolRef;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 

@@ -4,7 +4,7 @@
 //! at most half a cache, and goes straight to the backend otherwise. A cache may hold exactly its size.
 
 use crate::cache::{Slot, Taken};
-use crate::pool::PoolRef;
+use crate::pool_ref::PoolRef;
 use crate::stats::Writers;
 use crate::sync::Ordering;
 use crate::worker;

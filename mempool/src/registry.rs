@@ -1,6 +1,6 @@
 //! The pools that have caches, so that a thread that ends can flush its own.
 
-use crate::pool::PoolRef;
+use crate::pool_ref::PoolRef;
 use crate::sync::Mutex;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -2,7 +2,8 @@
 
 use crate::builder::Builder;
 use crate::error::{CreateError, Exhausted};
-use crate::pool::{PoolRef, RawPool};
+use crate::pool::RawPool;
+use crate::pool_ref::PoolRef;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
