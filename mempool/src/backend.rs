@@ -95,4 +95,17 @@ impl AnyBackend {
             Self::Custom(backend) => backend.get_bulk(out),
         }
     }
+
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Lifo(backend) => backend.len(),
+            Self::Ring(backend) => backend.len(),
+            Self::Custom(backend) => backend.len(),
+        }
+    }
+
+    /// Whether only one thread may take from it at a time, so that nobody may look into it.
+    pub(crate) fn is_single(&self) -> bool {
+        false
+    }
 }

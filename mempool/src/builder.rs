@@ -1,7 +1,9 @@
 //! Describing and building a pool.
 
+use crate::alarm::Alarms;
 use crate::backend::Backend;
-use crate::error::CreateError;
+use crate::budget::Budget;
+use crate::error::{CreateError, Exhausted};
 use crate::pool::RawPool;
 use std::any::Any;
 use std::ptr::NonNull;
@@ -66,6 +68,8 @@ pub struct Builder {
     pub(crate) prefault: bool,
     pub(crate) backend: Choice,
     pub(crate) private: Option<Box<dyn Any + Send + Sync>>,
+    pub(crate) budget: Option<Budget>,
+    pub(crate) alarms: Option<Alarms>,
 }
 
 impl Builder {
@@ -83,6 +87,8 @@ impl Builder {
             prefault: false,
             backend: Choice::Kind(BackendKind::default()),
             private: None,
+            budget: None,
+            alarms: None,
         }
     }
 
@@ -95,6 +101,25 @@ impl Builder {
     /// Objects of the pool; 1024 unless given.
     pub fn capacity(mut self, objects: usize) -> Self {
         self.capacity = objects;
+        self
+    }
+
+    /// As many objects as it takes for `in_flight` of them to be held by `threads` threads together
+    /// whatever their caches keep: `in_flight + threads * cache`. The cache becomes [`MAX_CACHE`]
+    /// unless it was given.
+    ///
+    /// That is the sizing rule. With fewer, a get may fail while others' caches have enough; those
+    /// are called back then, and the next try finds them ([`Exhausted`](crate::Exhausted)).
+    ///
+    /// ```
+    /// // A ring of 1024 descriptors, filled by one thread and drained by another.
+    /// let pool = mempool::RawPool::builder(2048).cache(256).sized_for(1024, 2).build()?;
+    /// assert_eq!(pool.capacity(), 1536);
+    /// # Ok::<(), mempool::CreateError>(())
+    /// ```
+    pub fn sized_for(mut self, in_flight: usize, threads: usize) -> Self {
+        let cache = *self.cache.get_or_insert(MAX_CACHE);
+        self.capacity = in_flight.saturating_add(threads.saturating_mul(cache));
         self
     }
 
@@ -166,6 +191,32 @@ impl Builder {
     /// A backend of the caller's own, empty, with room for all objects.
     pub fn custom_backend(mut self, backend: Box<dyn Backend>) -> Self {
         self.backend = Choice::Custom(backend);
+        self
+    }
+
+    /// Charges what is taken to a budget that several pools share.
+    pub fn budget(mut self, budget: &Budget) -> Self {
+        self.budget = Some(budget.clone());
+        self
+    }
+
+    /// Calls `call`, with the number of objects that are neither held nor cached, when a get finds
+    /// no more than `level`; and not again until it was twice that in between.
+    ///
+    /// It runs on the thread that gets, which may use the pool in it. Should it unwind, the objects
+    /// under way go back.
+    pub fn on_low_water(
+        mut self,
+        level: usize,
+        call: impl Fn(usize) + Send + Sync + 'static,
+    ) -> Self {
+        self.alarms.get_or_insert_default().low = Some((level, Box::new(call)));
+        self
+    }
+
+    /// Calls `call` whenever a get fails, on the thread that gets, before it returns the same error.
+    pub fn on_exhausted(mut self, call: impl Fn(&Exhausted) + Send + Sync + 'static) -> Self {
+        self.alarms.get_or_insert_default().exhausted = Some(Box::new(call));
         self
     }
 

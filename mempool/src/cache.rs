@@ -3,16 +3,24 @@
 //! Both fast paths test one number: a get `n <= len`, a put `len + n <= limit`. A cache that is
 //! *taken* (open for in-place writes, or its owner is talking to the backend) shows `len` and `limit`
 //! 0, so that nested calls fall through to the cold path without a further test.
+//!
+//! The word that holds `len` also counts the calls that the cache served alone: both change with one
+//! addition and one store, so that the count is free.
 
 use crate::stats::Counters;
-use crate::sync::{AtomicU32, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
-/// One worker's cache. Alone on its cache lines: other threads read `len` only to count.
+/// Bits of a slot's word that hold `len`, from the lowest; calls are counted above.
+const LEN_BITS: u32 = 16;
+const LEN_MASK: u64 = (1 << LEN_BITS) - 1;
+const CALL: u64 = 1 << LEN_BITS;
+
+/// One worker's cache. Alone on its cache lines: other threads read the word only to count.
 #[repr(C, align(128))]
 pub(crate) struct Slot {
-    len: AtomicU32,
+    word: AtomicU64,
     limit: AtomicU32,
     base: NonNull<NonNull<u8>>,
     pub(crate) counters: Counters,
@@ -33,7 +41,7 @@ impl Slot {
     /// An empty cache for `limit` pointers at `base`.
     pub(crate) fn new(base: NonNull<NonNull<u8>>, limit: u32) -> Self {
         Self {
-            len: AtomicU32::new(0),
+            word: AtomicU64::new(0),
             limit: AtomicU32::new(limit),
             base,
             counters: Counters::default(),
@@ -54,8 +62,14 @@ impl Slot {
     }
 
     /// Objects in it; anybody may ask. 0 while it is taken.
+    #[inline(always)]
     pub(crate) fn cached(&self) -> usize {
-        self.len.load(Ordering::Relaxed) as usize
+        len_of(self.word.load(Ordering::Relaxed))
+    }
+
+    /// Gets and puts that the cache served without the backend.
+    pub(crate) fn hits(&self) -> u64 {
+        self.word.load(Ordering::Relaxed) >> LEN_BITS
     }
 
     /// Pops the newest object.
@@ -64,15 +78,16 @@ impl Slot {
     /// The calling thread owns the slot's worker id.
     #[inline(always)]
     pub(crate) unsafe fn pop(&self) -> Option<NonNull<u8>> {
-        let len = self.len.load(Ordering::Relaxed);
+        let word = self.word.load(Ordering::Relaxed);
+        let len = len_of(word);
         if len == 0 {
             return None;
         }
         self.touch();
         // SAFETY: entries below `len` were written by an owner of the slot; owners follow each
         // other with a happens-before edge (worker ids change hands by release and acquire).
-        let obj = unsafe { self.base.add(len as usize - 1).read() };
-        self.len.store(len - 1, Ordering::Relaxed);
+        let obj = unsafe { self.base.add(len - 1).read() };
+        self.served(word, CALL - 1);
         Some(obj)
     }
 
@@ -82,33 +97,43 @@ impl Slot {
     /// The calling thread owns the slot's worker id; the object is the slot's pool's, and given up.
     #[inline(always)]
     pub(crate) unsafe fn push(&self, obj: NonNull<u8>) -> bool {
-        let len = self.len.load(Ordering::Relaxed);
-        if len >= self.limit.load(Ordering::Relaxed) {
+        let word = self.word.load(Ordering::Relaxed);
+        let len = len_of(word);
+        if len >= self.limit.load(Ordering::Relaxed) as usize {
             return false;
         }
         self.touch();
         // SAFETY: `limit` entries are allocated at `base` and `len < limit`; only the owner writes.
-        unsafe { self.base.add(len as usize).write(obj) };
-        self.len.store(len + 1, Ordering::Relaxed);
+        unsafe { self.base.add(len).write(obj) };
+        self.served(word, CALL + 1);
         true
     }
 
-    /// Pops `out.len()` objects, newest first, if there are as many.
+    /// Pops the newest `out.len()` objects, in the order in which they were put, if there are as many.
+    ///
+    /// In that order it is one plain copy; reversed, it took 1.5 to 1.8 times as long as that, and what
+    /// was put next 1.3 to 2.7 times (its wide loads met narrow stores that were still under way).
     ///
     /// # Safety
     /// As for [`Self::pop`].
     #[inline(always)]
     pub(crate) unsafe fn pop_bulk(&self, out: &mut [MaybeUninit<NonNull<u8>>]) -> bool {
-        let len = self.cached();
+        let word = self.word.load(Ordering::Relaxed);
+        let len = len_of(word);
         if out.len() > len {
             return false;
         }
         self.touch();
-        let rest = len - out.len();
-        // SAFETY: as in `pop`, for the entries from `rest` to `len`.
-        unsafe { copy_newest_first(self.base.add(rest), out) };
-        self.len.store(rest as u32, Ordering::Relaxed);
+        // First, so that nothing need be kept across the copy; nobody looks in between.
+        self.served(word, CALL - out.len() as u64);
+        // SAFETY: as in `pop`, for the newest `out.len()` entries.
+        unsafe { copy_out(self.base.add(len - out.len()), out) };
         true
+    }
+
+    /// Whether [`push`](Self::push) would succeed now, asked by the owner.
+    pub(crate) fn has_room(&self) -> bool {
+        self.cached() < self.limit.load(Ordering::Relaxed) as usize
     }
 
     /// Pushes all objects if there is room for all.
@@ -117,12 +142,14 @@ impl Slot {
     /// As for [`Self::push`].
     #[inline(always)]
     pub(crate) unsafe fn push_bulk(&self, objs: &[NonNull<u8>]) -> bool {
-        let len = self.cached();
+        let word = self.word.load(Ordering::Relaxed);
+        let len = len_of(word);
         let limit = self.limit.load(Ordering::Relaxed) as usize;
         if objs.len() > limit - len {
             return false;
         }
         self.touch();
+        self.served(word, CALL + objs.len() as u64);
         // SAFETY: `len + n <= limit` entries are allocated at `base`; the caller's slice is not
         // part of the array, which nobody else can name.
         unsafe {
@@ -130,8 +157,14 @@ impl Slot {
                 .add(len)
                 .copy_from_nonoverlapping(NonNull::from(objs).cast(), objs.len());
         }
-        self.len.store((len + objs.len()) as u32, Ordering::Relaxed);
         true
+    }
+
+    /// Counts a call, and changes `len` in the same addition.
+    #[inline(always)]
+    fn served(&self, word: u64, change: u64) {
+        self.word
+            .store(word.wrapping_add(change), Ordering::Relaxed);
     }
 
     /// Takes the content out; `None` if somebody further up this thread's stack has it.
@@ -145,8 +178,9 @@ impl Slot {
             return None;
         }
         self.touch();
-        let len = self.cached();
-        self.len.store(0, Ordering::Relaxed);
+        let word = self.word.load(Ordering::Relaxed);
+        let len = len_of(word);
+        self.served(word, 0_u64.wrapping_sub(len as u64));
         self.limit.store(0, Ordering::Relaxed);
         Some(Taken {
             base: self.base,
@@ -163,9 +197,25 @@ impl Slot {
     #[inline(always)]
     pub(crate) unsafe fn restore(&self, len: usize, limit: usize) {
         self.touch();
-        self.len.store(len as u32, Ordering::Relaxed);
+        self.served(self.word.load(Ordering::Relaxed), len as u64);
         self.limit.store(limit as u32, Ordering::Relaxed);
     }
+
+    /// As [`restore`](Self::restore), after a use that the cache served: counts a call.
+    ///
+    /// # Safety
+    /// As for [`restore`](Self::restore).
+    #[inline(always)]
+    pub(crate) unsafe fn close(&self, len: usize, limit: usize) {
+        self.touch();
+        self.served(self.word.load(Ordering::Relaxed), CALL + len as u64);
+        self.limit.store(limit as u32, Ordering::Relaxed);
+    }
+}
+
+#[inline(always)]
+fn len_of(word: u64) -> usize {
+    (word & LEN_MASK) as usize
 }
 
 impl Taken {
@@ -188,18 +238,15 @@ impl Taken {
     }
 }
 
-/// Copies `out.len()` entries that start at `from`, the last one first.
+/// Copies `out.len()` entries that start at `from`.
 ///
 /// # Safety
 /// So many entries are written at `from`, and `out` does not overlap them.
 #[inline(always)]
-pub(crate) unsafe fn copy_newest_first(
-    from: NonNull<NonNull<u8>>,
-    out: &mut [MaybeUninit<NonNull<u8>>],
-) {
-    let n = out.len();
-    for (i, slot) in out.iter_mut().enumerate() {
-        // SAFETY: `i < n`.
-        slot.write(unsafe { from.add(n - 1 - i).read() });
-    }
+pub(crate) unsafe fn copy_out(from: NonNull<NonNull<u8>>, out: &mut [MaybeUninit<NonNull<u8>>]) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        from.cast::<MaybeUninit<NonNull<u8>>>()
+            .copy_to_nonoverlapping(NonNull::from(&mut *out).cast(), out.len())
+    };
 }

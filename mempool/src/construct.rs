@@ -4,13 +4,16 @@ use crate::arena::Arena;
 use crate::backend::{AnyBackend, Backend, Lifo, Ring};
 use crate::builder::{BackendKind, Builder, Choice, LINE, MAX_ALIGN, MAX_CACHE, MAX_OBJECTS};
 use crate::cache::Slot;
+use crate::checked::{Checks, GUARD};
 use crate::error::CreateError;
 use crate::inner::Inner;
 use crate::pool::RawPool;
 use crate::pool_ref::PoolRef;
 use crate::registry;
 use crate::stats::Counters;
+use crate::suspend::Gate;
 use crate::sync::{AtomicUsize, Ordering, Padded};
+use crate::units::Units;
 use crate::worker::MAX_WORKERS;
 use std::ptr::NonNull;
 
@@ -35,6 +38,7 @@ impl Builder {
             init(pool, object, index);
             inner.constructed.store(index + 1, Ordering::Relaxed);
         }
+        inner.checks.arm(inner);
         fill(inner);
         std::mem::forget(unfinished);
         if inner.cache_size > 0 {
@@ -90,14 +94,15 @@ impl Builder {
             object_size,
             capacity,
         };
-        let Some(mut stride) = object_size.checked_next_multiple_of(align) else {
+        let guarded = object_size.checked_add(2 * GUARD);
+        let Some(mut stride) = guarded.and_then(|size| size.checked_next_multiple_of(align)) else {
             return Err(too_large);
         };
         if self.spread && align <= LINE && stride % (2 * LINE) == 0 {
             stride = stride.saturating_add(LINE);
         }
         match stride.checked_mul(capacity) {
-            Some(bytes) if bytes <= isize::MAX as usize - 2 * MAX_ALIGN => Ok((stride, bytes)),
+            Some(bytes) if bytes <= isize::MAX as usize - 4 * MAX_ALIGN => Ok((stride, bytes)),
             _ => Err(too_large),
         }
     }
@@ -109,16 +114,18 @@ impl Builder {
             Choice::Kind(kind) => built_in(kind, self.capacity)?,
             Choice::Custom(backend) => check(backend, self.capacity)?,
         };
-        let arena = memory(bytes, self.align, self.huge_pages, self.prefault)?;
+        let lead = GUARD.next_multiple_of(self.align);
+        let arena = memory(lead + bytes, self.align, self.huge_pages, self.prefault)?;
         let (slots, arrays) = caches(self.workers, cache_size)?;
         let slots_end = size_of_val(&*slots);
         let inner = Box::new(Inner {
             // Slots without caches are only there for their counters.
-            cached_end: AtomicUsize::new(if cache_size == 0 { 0 } else { slots_end }),
+            gate: Gate::new(if cache_size == 0 { 0 } else { slots_end }),
             slots: NonNull::from(Box::leak(slots)).cast(),
             slots_end,
             cache_size,
-            base: arena.base(),
+            // SAFETY: `lead` bytes and all objects fit.
+            base: unsafe { arena.base().add(lead) },
             stride,
             object_size: self.object_size,
             capacity: self.capacity,
@@ -130,7 +137,10 @@ impl Builder {
             _arrays: arrays,
             drop_object: self.drop_object,
             constructed: AtomicUsize::new(0),
-            refs: Padded(AtomicUsize::new(1)),
+            budget: self.budget,
+            alarms: self.alarms.map(Box::new),
+            checks: Checks::new(self.capacity, true),
+            units: Padded(Units::one()),
             handles: AtomicUsize::new(1),
         });
         Ok(PoolRef(NonNull::from(Box::leak(inner))))

@@ -1,8 +1,9 @@
 //! This thread's cache, opened for writes in place.
 
 use crate::cache::{Slot, Taken};
+use crate::checked::CHECKED;
 use crate::pool_ref::PoolRef;
-use crate::sync::Ordering;
+use crate::stats::Writers;
 use crate::worker;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -91,8 +92,11 @@ impl PoolRef {
         // SAFETY: the pool lives; the slot at our own offset is ours. Flushing the caches of a
         // closed pool does not free it, since something else keeps it, as the caller promises.
         unsafe {
-            if self.inner().cached_end.load(Ordering::Relaxed) == 0 {
-                self.flush_at(worker::current());
+            let gate = &self.inner().gate;
+            if gate.end() == 0 {
+                if gate.is_suspended() {
+                    self.give_back_cache();
+                }
                 return None;
             }
             worker::current_or_register();
@@ -126,6 +130,7 @@ impl PoolRef {
         // the last.
         unsafe {
             let slot = slot.as_ref();
+            slot.counters.missed(Writers::Owner);
             let kept = self.flush_oldest(
                 slot,
                 Taken {
@@ -203,7 +208,10 @@ impl PutCursor {
     /// # Safety
     /// `obj` is an object of [`pool`](Self::pool) that the caller owns and gives up.
     #[inline(always)]
+    #[track_caller]
     pub unsafe fn push(&mut self, obj: NonNull<u8>) {
+        // SAFETY: the object keeps the pool alive.
+        unsafe { self.pool.on_put(&[obj]) };
         if self.len < self.limit || self.make_room(1) {
             // SAFETY: `limit` entries are allocated, and ours while the slot is taken.
             unsafe { self.base.add(self.len).write(obj) };
@@ -220,6 +228,7 @@ impl PutCursor {
     /// # Safety
     /// `objs` are distinct objects of [`pool`](Self::pool) that the caller owns and gives up.
     #[inline]
+    #[track_caller]
     pub unsafe fn push_slice(&mut self, objs: &[NonNull<u8>]) {
         // SAFETY: as the caller promises; the room that `spare` hands out is no part of `objs`.
         unsafe {
@@ -228,7 +237,10 @@ impl PutCursor {
                     room.copy_from_nonoverlapping(objs.as_ptr(), objs.len());
                     self.advance(objs.len());
                 }
-                None => self.pool.backend_put_many(objs),
+                None => {
+                    self.pool.on_put(objs);
+                    self.pool.backend_put_many(objs);
+                }
             }
         }
     }
@@ -249,8 +261,16 @@ impl PutCursor {
     /// They were, at most [`room`](Self::room) of them, with nothing else done to the cursor in
     /// between; they are distinct objects of [`pool`](Self::pool) that the caller owns and gives up.
     #[inline(always)]
+    #[track_caller]
     pub unsafe fn advance(&mut self, n: usize) {
         debug_assert!(n <= self.room());
+        if CHECKED {
+            // SAFETY: so many were written there.
+            unsafe {
+                let written = std::slice::from_raw_parts(self.spare_at(), n);
+                self.pool.on_put(written);
+            }
+        }
         self.len += n;
     }
 
@@ -272,7 +292,7 @@ impl Drop for PutCursor {
         if self.limit != 0 {
             // SAFETY: this thread's slot, taken when the cursor was opened; `len` entries are
             // written. The pool lives, as the opener promised.
-            unsafe { self.slot.as_ref().restore(self.len, self.limit) };
+            unsafe { self.slot.as_ref().close(self.len, self.limit) };
         }
     }
 }

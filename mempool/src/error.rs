@@ -7,15 +7,20 @@ use crate::RawPool;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "pool exhausted: asked for {asked}, {available} available to this thread, \
-     {cached_elsewhere} in caches of other threads"
+     {cached_elsewhere} in caches of other threads{}",
+    if *over_budget { ", budget used up" } else { "" }
 )]
 pub struct Exhausted {
     /// Objects asked for.
     pub asked: usize,
-    /// Objects in this thread's cache and in the backend at that moment.
+    /// Objects in this thread's cache and in the backend at that moment, as far as the budget allows.
     pub available: usize,
-    /// Objects in other threads' caches: free, but out of this thread's reach.
+    /// Objects in other threads' caches: free, but out of this thread's reach. If they would have
+    /// been enough, those threads give them back, each at its next operation on the pool: try again,
+    /// or wait ([`RawPool::get_bulk_timeout`]).
     pub cached_elsewhere: usize,
+    /// Whether the pool's [`Budget`](crate::Budget) is the reason.
+    pub over_budget: bool,
 }
 
 /// A pool that could not be built.

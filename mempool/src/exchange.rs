@@ -1,8 +1,8 @@
 //! Exchanges with the backend: whatever a cache, or a thread without one, takes and gives.
 
+use crate::inner::Inner;
 use crate::pool_ref::PoolRef;
 use crate::stats::{Counters, Writers};
-use crate::sync::Ordering;
 use crate::worker;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -24,8 +24,7 @@ impl PoolRef {
         // is restored before the units are released, after which nothing is touched any more.
         unsafe {
             if taken.len > 0 {
-                self.inner().backend.put_bulk(taken.slice(0, taken.len));
-                slot.counters.put(taken.len, Writers::Owner);
+                self.give(taken.slice(0, taken.len), &slot.counters, Writers::Owner);
             }
             slot.restore(0, taken.limit);
             self.release(taken.len);
@@ -45,7 +44,7 @@ impl PoolRef {
         }
     }
 
-    /// Takes from the backend.
+    /// Takes from the backend, within the budget.
     ///
     /// # Safety
     /// The pool lives during the call.
@@ -57,11 +56,27 @@ impl PoolRef {
     ) -> Result<(), usize> {
         // SAFETY: as the caller promises.
         let inner = unsafe { self.inner() };
-        inner.backend.get_bulk(out)?;
-        // Relaxed: the caller's own unit keeps the pool; a count taken later cannot be missed.
-        inner.refs.0.fetch_add(out.len(), Ordering::Relaxed);
+        inner.charge(out.len())?;
+        if let Err(available) = inner.backend.get_bulk(out) {
+            inner.credit(out.len());
+            return Err(available);
+        }
+        inner.units.0.add(out.len());
         counters.got(out.len(), writers);
         Ok(())
+    }
+
+    /// Gives to the backend; the units are still to be released.
+    ///
+    /// # Safety
+    /// `objs` are objects of this pool that the caller owns and gives up, but for their units, which
+    /// keep the pool alive.
+    pub(crate) unsafe fn give(self, objs: &[NonNull<u8>], counters: &Counters, writers: Writers) {
+        // SAFETY: as the caller promises.
+        let inner = unsafe { self.inner() };
+        inner.backend.put_bulk(objs);
+        inner.credit(objs.len());
+        counters.put(objs.len(), writers);
     }
 
     /// Gives to the backend, without a cache. The pool may be freed by that.
@@ -72,9 +87,34 @@ impl PoolRef {
         // SAFETY: the objects keep the pool alive until they are released.
         unsafe {
             let (counters, writers) = self.own_counters();
-            counters.put(objs.len(), writers);
-            self.inner().backend.put_bulk(objs);
+            self.give(objs, counters, writers);
             self.release(objs.len());
         }
+    }
+}
+
+impl Inner {
+    /// Charges the budget, if there is one, for `n` objects; or says for how many it would do.
+    #[inline]
+    fn charge(&self, n: usize) -> Result<(), usize> {
+        match &self.budget {
+            Some(budget) if !budget.charge(n as u64 * self.stride as u64) => Err(self.allowance()),
+            _ => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn credit(&self, n: usize) {
+        if let Some(budget) = &self.budget {
+            budget.credit(n as u64 * self.stride as u64);
+        }
+    }
+
+    /// Objects that the budget leaves to this pool.
+    pub(crate) fn allowance(&self) -> usize {
+        let Some(budget) = &self.budget else {
+            return usize::MAX;
+        };
+        (budget.left() / self.stride as u64) as usize
     }
 }

@@ -1,10 +1,11 @@
 //! Taking objects: the cache first, then the backend, half a cache at a time.
 //!
-//! After DPDK's cache algorithm of release 26.07: what the cache has is handed out newest first;
-//! the rest comes with a refill of half a cache when it is at most that, and straight from the
+//! After DPDK's cache algorithm of release 26.07: what the cache has is handed out first, the newest
+//! of it if that is enough (in the order in which they were put, where DPDK reverses it); the rest comes with a refill of half a cache when it is at most that, and straight from the
 //! backend otherwise. A request that fails leaves the cache as it was.
 
-use crate::cache::{Slot, Taken, copy_newest_first};
+use crate::budget::Budget;
+use crate::cache::{Slot, Taken, copy_out};
 use crate::error::Exhausted;
 use crate::pool_ref::PoolRef;
 use crate::stats::Writers;
@@ -38,12 +39,30 @@ impl PoolRef {
         self,
         out: &mut [MaybeUninit<NonNull<u8>>],
     ) -> Result<(), Exhausted> {
+        // SAFETY: as the caller promises.
+        unsafe {
+            let result = self.try_get_bulk(out);
+            self.got(out, result)
+        }
+    }
+
+    /// As [`get_bulk_slow`](Self::get_bulk_slow), and nobody is told how it went.
+    ///
+    /// # Safety
+    /// The pool lives during the call.
+    pub(crate) unsafe fn try_get_bulk(
+        self,
+        out: &mut [MaybeUninit<NonNull<u8>>],
+    ) -> Result<(), Exhausted> {
         if out.is_empty() {
             return Ok(());
         }
         worker::current_or_register();
         // SAFETY: the pool lives; the slot is ours.
         let own = unsafe {
+            if self.inner().gate.is_suspended() {
+                self.give_back_cache();
+            }
             self.own_slot()
                 .and_then(|slot| slot.take().map(|taken| (slot, taken)))
         };
@@ -54,13 +73,52 @@ impl PoolRef {
                 None => {
                     let (counters, writers) = self.own_counters();
                     self.backend_get(out, counters, writers)
-                        .map_err(|available| {
-                            counters.failed(writers);
-                            self.exhausted(out.len(), available, 0)
-                        })
+                        .map_err(|available| self.exhausted(out.len(), available, 0))
                 }
             }
         }
+    }
+
+    /// What follows from how a get went: counts, a recall of other threads' caches if they would
+    /// have been enough, callbacks.
+    ///
+    /// # Safety
+    /// The pool lives during the call, and `result` is about objects in `out`.
+    pub(crate) unsafe fn got(
+        self,
+        out: &[MaybeUninit<NonNull<u8>>],
+        result: Result<(), Exhausted>,
+    ) -> Result<(), Exhausted> {
+        // SAFETY: as the caller promises.
+        let inner = unsafe { self.inner() };
+        match &result {
+            Ok(()) => {
+                if inner.gate.is_suspended() {
+                    inner.gate.served(out.len());
+                }
+                if let Some(alarms) = &inner.alarms {
+                    let unwinding = GiveBack(self, out);
+                    alarms.after_get(inner);
+                    std::mem::forget(unwinding);
+                }
+            }
+            Err(exhausted) => {
+                // SAFETY: the pool lives.
+                let (counters, writers) = unsafe { self.own_counters() };
+                counters.failed(writers);
+                if exhausted.over_budget {
+                    inner.budget.iter().for_each(Budget::count_refused);
+                }
+                let within_reach = exhausted.available + exhausted.cached_elsewhere;
+                if exhausted.cached_elsewhere > 0 && within_reach >= exhausted.asked {
+                    inner.gate.recall(exhausted.asked);
+                }
+                if let Some(alarms) = &inner.alarms {
+                    alarms.after_failure(exhausted);
+                }
+            }
+        }
+        result
     }
 
     /// # Safety
@@ -73,12 +131,13 @@ impl PoolRef {
     ) -> Result<(), Exhausted> {
         let Taken { base, len, limit } = taken;
         let asked = out.len();
+        slot.counters.missed(Writers::Owner);
         // SAFETY, for all of the function: entries below `len` are written; the array has `limit`
         // entries, and is ours while the slot is taken; whatever is restored was written.
         if asked <= len {
             // SAFETY: see above.
             unsafe {
-                copy_newest_first(base.add(len - asked), out);
+                copy_out(base.add(len - asked), out);
                 slot.restore(len - asked, limit);
             }
             return Ok(());
@@ -86,7 +145,7 @@ impl PoolRef {
         let (hot, cold) = out.split_at_mut(len);
         // SAFETY: see above; `refill` and `backend_get` are asked by the slot's owner.
         let result = unsafe {
-            copy_newest_first(base, hot);
+            copy_out(base, hot);
             self.refill(slot, &taken, cold).or_else(|_| {
                 self.backend_get(cold, &slot.counters, Writers::Owner)
                     .map(|()| 0)
@@ -100,12 +159,11 @@ impl PoolRef {
             }
             Err(available) => {
                 // A refill that failed half-way may have written into the array: write back what
-                // was handed out, the oldest being last in `hot`.
-                for (index, obj) in hot.iter().rev().enumerate() {
+                // was handed out.
+                for (index, obj) in hot.iter().enumerate() {
                     // SAFETY: `hot` has `len` written entries.
                     unsafe { base.add(index).write(obj.assume_init()) };
                 }
-                slot.counters.failed(Writers::Owner);
                 // SAFETY: the cache is as it was.
                 unsafe {
                     slot.restore(len, limit);
@@ -131,7 +189,7 @@ impl PoolRef {
         // SAFETY: the array has room for `half`, and after success so many entries are written.
         unsafe {
             self.backend_get(taken.room(half), &slot.counters, Writers::Owner)?;
-            copy_newest_first(taken.base.add(left), rest);
+            copy_out(taken.base.add(left), rest);
         }
         Ok(left)
     }
@@ -141,11 +199,25 @@ impl PoolRef {
     #[cold]
     unsafe fn exhausted(self, asked: usize, available: usize, own: usize) -> Exhausted {
         // SAFETY: as the caller promises.
-        let cached = unsafe { self.inner() }.cached();
+        let inner = unsafe { self.inner() };
         Exhausted {
             asked,
             available,
-            cached_elsewhere: cached.saturating_sub(own),
+            cached_elsewhere: inner.cached().saturating_sub(own),
+            over_budget: inner.allowance() < asked - own.min(asked),
         }
+    }
+}
+
+/// Objects that a callback which unwinds would otherwise lose.
+struct GiveBack<'a>(PoolRef, &'a [MaybeUninit<NonNull<u8>>]);
+
+impl Drop for GiveBack<'_> {
+    fn drop(&mut self) {
+        // SAFETY: all were written by the get that succeeded, and nobody has seen them.
+        unsafe {
+            self.0
+                .backend_put(&*(&raw const *self.1 as *const [NonNull<u8>]))
+        };
     }
 }

@@ -1,16 +1,21 @@
 //! The shared part of a pool, and when it goes away.
 //!
-//! `refs` counts one unit while there are handles, and one for each object that is not in the backend
+//! `units` counts one while there are handles, and one for each object that is not in the backend
 //! (held by somebody, or cached). It changes once per exchange with the backend, not per object. Who
 //! takes the last unit frees everything; nobody touches the pool without owning a unit or borrowing
 //! from someone who does.
 
+use crate::alarm::Alarms;
 use crate::arena::Arena;
 use crate::backend::AnyBackend;
+use crate::budget::Budget;
 use crate::cache::Slot;
+use crate::checked::Checks;
 use crate::pool_ref::PoolRef;
-use crate::stats::{Counters, PoolStats};
-use crate::sync::{AtomicUsize, Ordering, Padded};
+use crate::stats::{Counters, PoolStats, WorkerStats};
+use crate::suspend::Gate;
+use crate::sync::{AtomicUsize, Padded};
+use crate::units::Units;
 use crate::worker;
 use std::any::Any;
 use std::ptr::NonNull;
@@ -18,8 +23,8 @@ use std::ptr::NonNull;
 /// What all users of a pool share. The fast paths read the first two fields only.
 #[repr(C, align(128))]
 pub(crate) struct Inner {
-    /// Bytes of the table of slots that are in use: 0 without caches, and when the pool is closed.
-    pub(crate) cached_end: AtomicUsize,
+    /// Which slots are in use.
+    pub(crate) gate: Gate,
     /// The table of slots, one per worker id.
     pub(crate) slots: NonNull<Slot>,
     /// Bytes of the table of slots.
@@ -40,7 +45,10 @@ pub(crate) struct Inner {
     /// Run on each constructed object before the arena goes.
     pub(crate) drop_object: Option<unsafe fn(NonNull<u8>)>,
     pub(crate) constructed: AtomicUsize,
-    pub(crate) refs: Padded<AtomicUsize>,
+    pub(crate) budget: Option<Budget>,
+    pub(crate) alarms: Option<Box<Alarms>>,
+    pub(crate) checks: Checks,
+    pub(crate) units: Padded<Units>,
     pub(crate) handles: AtomicUsize,
 }
 
@@ -58,16 +66,26 @@ impl Drop for Inner {
 }
 
 impl Inner {
-    /// Objects that are not in the backend: held or cached. The caller owns a handle's unit.
-    fn away(&self) -> usize {
-        self.refs.0.load(Ordering::Acquire).saturating_sub(1)
-    }
-
     /// Slots that any thread may have used.
     fn used_slots(&self) -> impl Iterator<Item = &Slot> {
         let count = self.slots_end.min(worker::offsets_end()) / size_of::<Slot>();
         // SAFETY: the table has `slots_end` bytes; slots are only changed through atomics.
         (0..count).map(|index| unsafe { self.slots.add(index).as_ref() })
+    }
+
+    /// The object that `address` lies in, and how far.
+    pub(crate) fn object_at(&self, address: NonNull<u8>) -> Option<(usize, usize)> {
+        let offset = address.addr().get().checked_sub(self.base.addr().get())?;
+        let (index, within) = (offset / self.stride, offset % self.stride);
+        (index < self.capacity && within < self.object_size).then_some((index, within))
+    }
+
+    /// The object that starts at `address`.
+    pub(crate) fn index_of(&self, address: NonNull<u8>) -> Option<usize> {
+        match self.object_at(address)? {
+            (index, 0) => Some(index),
+            _ => None,
+        }
     }
 
     /// Objects in caches.
@@ -77,21 +95,32 @@ impl Inner {
 
     /// Objects that somebody holds.
     pub(crate) fn in_use(&self) -> usize {
-        self.away().saturating_sub(self.cached()).min(self.capacity)
+        self.units
+            .0
+            .away()
+            .saturating_sub(self.cached())
+            .min(self.capacity)
+    }
+
+    /// What each worker id did that any thread ever had.
+    pub(crate) fn worker_stats(&self) -> impl Iterator<Item = WorkerStats> {
+        let read = |(id, slot): (usize, &Slot)| slot.counters.read(id, slot.cached(), slot.hits());
+        self.used_slots().enumerate().map(read)
     }
 
     pub(crate) fn stats(&self) -> PoolStats {
-        let cached = self.cached();
         let mut stats = PoolStats {
             capacity: self.capacity,
-            in_use: self.away().saturating_sub(cached).min(self.capacity),
-            cached,
+            high_water: self.units.0.high_water(),
             ..PoolStats::default()
         };
-        self.counters.add_to(&mut stats);
-        for slot in self.used_slots() {
-            slot.counters.add_to(&mut stats);
+        // Calls without a cache first.
+        stats.add(&self.counters.read(0, 0, 0));
+        for worker in self.worker_stats() {
+            stats.add(&worker);
         }
+        let away = self.units.0.away();
+        stats.in_use = away.saturating_sub(stats.cached).min(self.capacity);
         stats
     }
 }
@@ -116,8 +145,8 @@ impl PoolRef {
         // SAFETY: as the caller promises.
         let inner = unsafe { self.inner() };
         let offset = worker::current();
-        if offset < inner.cached_end.load(Ordering::Relaxed) {
-            // SAFETY: `cached_end` is at most the size of the table, and offsets are multiples of
+        if offset < inner.gate.end() {
+            // SAFETY: the gate's end is at most the size of the table, and offsets are multiples of
             // a slot's size.
             Some(unsafe { inner.slots.byte_add(offset).as_ref() })
         } else {
@@ -156,11 +185,11 @@ mod tests {
     #[test]
     fn what_fast_paths_read_lies_in_one_line() {
         assert_eq!(align_of::<Inner>() % LINE, 0);
-        assert_eq!(offset_of!(Inner, cached_end), 0);
+        assert_eq!(offset_of!(Inner, gate), 0);
         assert!(span_of!(Inner, ..slots_end).end <= LINE);
         // What changes with every exchange does not share that line.
-        assert!(offset_of!(Inner, refs) >= 2 * LINE);
-        assert_eq!(offset_of!(Inner, refs) % (2 * LINE), 0);
+        assert!(offset_of!(Inner, units) >= 2 * LINE);
+        assert_eq!(offset_of!(Inner, units) % (2 * LINE), 0);
     }
 
     #[test]

@@ -41,10 +41,14 @@
 //! process-wide ids, and gives it back, caches flushed, when it ends. In each pool the first
 //! [`Builder::workers`] ids have a cache; other threads go to the backend: slower, never wrong.
 
+mod alarm;
 mod arena;
+mod audit;
 pub mod backend;
+mod budget;
 mod builder;
 mod cache;
+mod checked;
 mod construct;
 mod cursor;
 mod error;
@@ -59,19 +63,25 @@ mod pool_ref;
 mod put;
 mod registry;
 mod stats;
+mod suspend;
 mod sync;
 mod teardown;
 mod typed;
+mod units;
+mod wait;
 mod worker;
 
 pub use arena::MemoryKind;
+pub use audit::{Audit, AuditError};
 pub use backend::Backend;
+pub use budget::{BadLimit, Budget};
 pub use builder::{BackendKind, Builder, MAX_CACHE, MAX_OBJECTS};
+pub use checked::{CHECKED, End};
 pub use cursor::PutCursor;
 pub use error::{CreateError, DestroyError, Exhausted};
 pub use near::NearCache;
 pub use pool::RawPool;
 pub use pool_ref::PoolRef;
-pub use stats::PoolStats;
+pub use stats::{PoolStats, WorkerStats};
 pub use typed::{Pool, Pooled};
 pub use worker::MAX_WORKERS;

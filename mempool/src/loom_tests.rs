@@ -262,3 +262,74 @@ fn loom_try_destroy_succeeds_only_if_nothing_is_out() {
         assert_eq!(count.load(Ordering::Relaxed), 0);
     });
 }
+
+/// A get that fails makes the other thread give its cache back, and may take all then.
+#[test]
+fn loom_recall_brings_back_what_another_thread_cached() {
+    check(3, || {
+        let pool = RawPool::builder(8).capacity(2).cache(2).workers(2);
+        let pool = pool.build().unwrap();
+        let other = thread::spawn({
+            let pool = pool.clone();
+            move || {
+                for _ in 0..2 {
+                    if let Ok(obj) = pool.get() {
+                        // SAFETY: got above, given up.
+                        unsafe { pool.pool_ref().put(obj) };
+                    }
+                }
+                worker::retire_now();
+            }
+        });
+        let mut out = [MaybeUninit::uninit(); 2];
+        if pool.get_bulk(&mut out).is_ok() {
+            // SAFETY: written after success, given up.
+            unsafe { pool.pool_ref().put_bulk(&out.map(|obj| obj.assume_init())) };
+        }
+        other.join().unwrap();
+        worker::retire_now();
+        assert_eq!((pool.cached(), pool.in_use()), (0, 0));
+        assert_eq!(pool.audit().unwrap().backend, 2);
+    });
+}
+
+/// A wait ends whatever the other thread does meanwhile: no wake is lost.
+fn waiting(cache: usize, kind: BackendKind) {
+    let builder = RawPool::builder(8).capacity(1).cache(cache).workers(2);
+    let pool = builder.backend(kind).build().unwrap();
+    let held = pool.get().unwrap();
+    let object = pool.object(0).unwrap();
+    assert_eq!(held, object);
+    let name = pool.pool_ref();
+    struct Out(PoolRef, NonNull<u8>);
+    // SAFETY: the object is this thread's to give to another.
+    unsafe impl Send for Out {}
+    let out = Out(name, object);
+    let other = thread::spawn(move || {
+        let Out(name, object) = { out };
+        // SAFETY: given up by the main thread.
+        unsafe { name.put(object) };
+        worker::retire_now();
+    });
+    let again = pool.get_timeout(std::time::Duration::MAX).unwrap();
+    other.join().unwrap();
+    // SAFETY: just got.
+    unsafe { name.put(again) };
+    worker::retire_now();
+    assert_eq!((pool.cached(), pool.in_use()), (0, 0));
+}
+
+#[test]
+fn loom_no_wake_is_lost_by_a_stack() {
+    check(4, || waiting(0, BackendKind::Lifo));
+}
+
+#[test]
+fn loom_no_wake_is_lost_by_a_ring() {
+    check(4, || waiting(0, BackendKind::Ring));
+}
+
+#[test]
+fn loom_no_wake_is_lost_by_a_cache() {
+    check(3, || waiting(1, BackendKind::Lifo));
+}

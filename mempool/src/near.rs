@@ -1,6 +1,7 @@
 //! This thread's cache of a pool, found once and remembered for a few puts.
 
 use crate::cache::Slot;
+use crate::checked::CHECKED;
 use crate::pool_ref::PoolRef;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -11,6 +12,8 @@ use std::ptr::NonNull;
 #[derive(Clone, Copy)]
 pub struct NearCache {
     slot: NonNull<Slot>,
+    #[cfg(any(debug_assertions, feature = "checked"))]
+    pool: PoolRef,
     /// The cache is this thread's.
     not_send: PhantomData<*mut ()>,
 }
@@ -25,6 +28,8 @@ impl PoolRef {
         // SAFETY: the pool lives.
         unsafe { self.own_slot() }.map(|slot| NearCache {
             slot: NonNull::from(slot),
+            #[cfg(any(debug_assertions, feature = "checked"))]
+            pool: self,
             not_send: PhantomData,
         })
     }
@@ -34,9 +39,18 @@ impl PoolRef {
     /// # Safety
     /// As for [`put`](Self::put); the object is given up if the answer is true.
     #[inline(always)]
+    #[track_caller]
     pub unsafe fn try_put(self, obj: NonNull<u8>) -> bool {
         // SAFETY: the object keeps the pool alive; the slot is ours.
-        unsafe { self.own_slot().is_some_and(|slot| slot.push(obj)) }
+        unsafe {
+            let Some(slot) = self.own_slot() else {
+                return false;
+            };
+            if CHECKED && slot.has_room() {
+                self.on_put(&[obj]);
+            }
+            slot.push(obj)
+        }
     }
 }
 
@@ -48,9 +62,16 @@ impl NearCache {
     /// the answer is true; it need not have been out when the cache was found. No thread-local of
     /// the thread was dropped since then (that is, this is not kept in one).
     #[inline(always)]
+    #[track_caller]
     pub unsafe fn try_push(self, obj: NonNull<u8>) -> bool {
         // SAFETY: the object, which is out, keeps the pool and its slots alive; the slot is this
         // thread's as long as it keeps its worker id, which goes with one of its thread-locals.
-        unsafe { self.slot.as_ref().push(obj) }
+        unsafe {
+            #[cfg(any(debug_assertions, feature = "checked"))]
+            if self.slot.as_ref().has_room() {
+                self.pool.on_put(&[obj]);
+            }
+            self.slot.as_ref().push(obj)
+        }
     }
 }

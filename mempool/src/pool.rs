@@ -1,15 +1,17 @@
 //! The raw layer: counted handles and uncounted names of a pool.
 
 use crate::arena::MemoryKind;
+use crate::budget::Budget;
 use crate::builder::Builder;
 use crate::error::{DestroyError, Exhausted};
 use crate::inner::Inner;
 use crate::pool_ref::PoolRef;
-use crate::stats::PoolStats;
+use crate::stats::{PoolStats, WorkerStats};
 use crate::sync::Ordering;
 use crate::worker;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
+use std::time::{Duration, Instant};
 
 /// A pool of equal objects; a counted handle.
 ///
@@ -51,7 +53,7 @@ impl RawPool {
     }
 
     #[inline(always)]
-    fn inner(&self) -> &Inner {
+    pub(crate) fn inner(&self) -> &Inner {
         // SAFETY: a handle keeps the pool alive.
         unsafe { self.pool_ref().inner() }
     }
@@ -73,7 +75,8 @@ impl RawPool {
         unsafe { self.pool_ref().get() }
     }
 
-    /// Fills `out` with objects, newest first, or takes none.
+    /// Fills `out` with objects, the newest that this thread has cached if those are enough, or takes none.
+    /// What was put last comes last.
     ///
     /// # Errors
     /// [`Exhausted`] if this thread's cache and the backend have not as many together. Nothing changed
@@ -83,6 +86,60 @@ impl RawPool {
     pub fn get_bulk(&self, out: &mut [MaybeUninit<NonNull<u8>>]) -> Result<(), Exhausted> {
         // SAFETY: a handle keeps the pool alive.
         unsafe { self.pool_ref().get_bulk(out) }
+    }
+
+    /// As [`get`](Self::get), but waits for an object up to `timeout`; [`Duration::MAX`] is for ever.
+    ///
+    /// While somebody waits, caches are out of use: each thread gives back what it has cached at its
+    /// next operation on the pool, and what is put goes to who waits. A thread that does nothing
+    /// keeps its cache; so let it call [`flush_thread_cache`](Self::flush_thread_cache) before.
+    ///
+    /// # Errors
+    /// [`Exhausted`] if there is none by then.
+    #[doc(alias = "PR_WAITOK")]
+    pub fn get_timeout(&self, timeout: Duration) -> Result<NonNull<u8>, Exhausted> {
+        let mut out = [MaybeUninit::uninit()];
+        self.get_bulk_timeout(&mut out, timeout)?;
+        // SAFETY: written after success.
+        Ok(unsafe { out[0].assume_init() })
+    }
+
+    /// As [`get_bulk`](Self::get_bulk), but waits up to `timeout` until all can be had at once. Who asks for many
+    /// can wait long while others ask for few: nothing is set aside.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let pool = mempool::RawPool::builder(64).capacity(1).build()?;
+    /// let object = pool.get()?;
+    /// let short = pool.get_timeout(Duration::from_millis(1));
+    /// assert_eq!(short.unwrap_err().available, 0);
+    /// let name = pool.pool_ref();
+    /// let address = object.addr();
+    /// std::thread::scope(|scope| {
+    ///     scope.spawn(|| {
+    ///         let object = pool.object(0).unwrap();
+    ///         // SAFETY: it was got above, and is given up here.
+    ///         unsafe { name.put(object) };
+    ///     });
+    ///     let again = pool.get_timeout(Duration::MAX).unwrap();
+    ///     assert_eq!(again.addr(), address);
+    ///     // SAFETY: just got.
+    ///     unsafe { name.put(again) };
+    /// });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Exhausted`] if they cannot be had by then, or at once if the pool has not as many.
+    pub fn get_bulk_timeout(
+        &self,
+        out: &mut [MaybeUninit<NonNull<u8>>],
+        timeout: Duration,
+    ) -> Result<(), Exhausted> {
+        let deadline = Instant::now().checked_add(timeout);
+        // SAFETY: a handle keeps the pool alive.
+        unsafe { self.pool_ref().get_bulk_until(out, deadline) }
     }
 
     /// Objects of the pool.
@@ -138,6 +195,20 @@ impl RawPool {
         self.inner().arena.kind()
     }
 
+    /// How much of the pool is held or cached, in percent; or of its budget, if that is more.
+    #[doc(alias = "m_pool_used")]
+    pub fn used_percent(&self) -> u64 {
+        let inner = self.inner();
+        let own = inner.units.0.away() as u64 * 100 / inner.capacity as u64;
+        let shared = inner.budget.as_ref().map_or(0, Budget::used_percent);
+        own.max(shared)
+    }
+
+    /// What each worker id did here, and has cached: those that any thread ever had.
+    pub fn worker_stats(&self) -> impl Iterator<Item = WorkerStats> + '_ {
+        self.inner().worker_stats()
+    }
+
     /// Counters and levels.
     pub fn stats(&self) -> PoolStats {
         self.inner().stats()
@@ -151,10 +222,7 @@ impl RawPool {
 
     /// The index of the object that `address` lies in, if it lies in one.
     pub fn contains(&self, address: NonNull<u8>) -> Option<usize> {
-        let inner = self.inner();
-        let offset = address.addr().get().checked_sub(inner.base.addr().get())?;
-        let index = offset / inner.stride;
-        (index < inner.capacity && offset % inner.stride < inner.object_size).then_some(index)
+        self.inner().object_at(address).map(|(index, _)| index)
     }
 
     /// The address of object `index`, whoever has it: `None` beyond the capacity.
@@ -184,7 +252,7 @@ impl RawPool {
         // Handles before objects, since a handle can take an object and go; and once more after them,
         // since who holds an object can make a handle and put the object back.
         let before = inner.handles.load(Ordering::Acquire);
-        let missing = inner.refs.0.load(Ordering::Acquire) - 1;
+        let missing = inner.units.0.away();
         let handles = before.max(inner.handles.load(Ordering::Acquire));
         if handles > 1 {
             return Err(DestroyError::StillShared {

@@ -32,10 +32,12 @@ impl PoolRef {
     pub unsafe fn get(self) -> Result<NonNull<u8>, Exhausted> {
         // SAFETY: the pool lives; the slot is ours.
         unsafe {
-            match self.own_slot().and_then(|slot| slot.pop()) {
-                Some(obj) => Ok(obj),
-                None => self.get_slow(),
-            }
+            let obj = match self.own_slot().and_then(|slot| slot.pop()) {
+                Some(obj) => obj,
+                None => self.get_slow()?,
+            };
+            self.on_got(&[MaybeUninit::new(obj)]);
+            Ok(obj)
         }
     }
 
@@ -51,9 +53,11 @@ impl PoolRef {
         // SAFETY: the pool lives; the slot is ours.
         unsafe {
             match self.own_slot() {
-                Some(slot) if slot.pop_bulk(out) => Ok(()),
-                _ => self.get_bulk_slow(out),
+                Some(slot) if slot.pop_bulk(out) => {}
+                _ => self.get_bulk_slow(out)?,
             }
+            self.on_got(out);
+            Ok(())
         }
     }
 
@@ -64,9 +68,11 @@ impl PoolRef {
     /// rests in it is as the pool's users agreed.
     #[doc(alias = "rte_mempool_put")]
     #[inline(always)]
+    #[track_caller]
     pub unsafe fn put(self, obj: NonNull<u8>) {
         // SAFETY: the object keeps the pool alive; the slot is ours.
         unsafe {
+            self.on_put(&[obj]);
             match self.own_slot() {
                 Some(slot) if slot.push(obj) => {}
                 _ => self.put_slow(obj),
@@ -80,9 +86,11 @@ impl PoolRef {
     /// As for [`put`](Self::put), for each of `objs`, which are distinct. If it is empty, the pool lives.
     #[doc(alias = "rte_mempool_put_bulk")]
     #[inline(always)]
+    #[track_caller]
     pub unsafe fn put_bulk(self, objs: &[NonNull<u8>]) {
         // SAFETY: the objects keep the pool alive; the slot is ours.
         unsafe {
+            self.on_put(objs);
             match self.own_slot() {
                 Some(slot) if slot.push_bulk(objs) => {}
                 _ => self.put_bulk_slow(objs),

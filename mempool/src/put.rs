@@ -6,7 +6,6 @@
 use crate::cache::{Slot, Taken};
 use crate::pool_ref::PoolRef;
 use crate::stats::Writers;
-use crate::sync::Ordering;
 use crate::worker;
 use std::ptr::NonNull;
 
@@ -35,9 +34,11 @@ impl PoolRef {
         // SAFETY: the objects, which are out, keep the pool alive until they are in the backend, and
         // afterwards nothing is touched. The slot at our own offset is ours.
         unsafe {
-            if self.inner().cached_end.load(Ordering::Relaxed) == 0 {
-                // Closed (or without caches): leave nothing behind in this thread.
-                self.flush_at(worker::current());
+            let gate = &self.inner().gate;
+            if gate.end() == 0 {
+                if gate.is_suspended() {
+                    self.give_back_cache();
+                }
                 return self.backend_put(objs);
             }
             let offset = worker::current_or_register();
@@ -57,6 +58,8 @@ impl PoolRef {
         // A pointer, not a reference: an argument must stay valid during the call, but the last
         // object that goes to the backend frees the pool, slots included.
         let Taken { base, len, limit } = taken;
+        // SAFETY: the slot was taken by us.
+        unsafe { slot.as_ref() }.counters.missed(Writers::Owner);
         let half = limit / 2;
         let fits = objs.len() <= limit - len;
         // SAFETY: the array has `limit` entries, of which `len` are written, and is ours while the
@@ -90,8 +93,7 @@ impl PoolRef {
         let kept = taken.len - half;
         // SAFETY: entries below `len` are written and ours while the slot is taken.
         unsafe {
-            self.inner().backend.put_bulk(taken.slice(0, half));
-            slot.counters.put(half, Writers::Owner);
+            self.give(taken.slice(0, half), &slot.counters, Writers::Owner);
             taken.base.copy_from(taken.base.add(half), kept);
         }
         kept

@@ -23,6 +23,50 @@ pub struct PoolStats {
     pub backend_objects_put: u64,
     /// Gets that failed.
     pub failed_gets: u64,
+    /// Gets and puts that a cache served alone. A cursor counts as one.
+    pub hits: u64,
+    /// Gets, puts and cursors that found too little in a cache, or too little room.
+    pub misses: u64,
+    /// Most objects that were ever out of the backend at a time: held, or cached.
+    pub high_water: usize,
+}
+
+/// What one worker id did in a pool, and has cached there. Ids pass from thread to thread; counts go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct WorkerStats {
+    /// The worker id.
+    pub worker: usize,
+    /// Objects in its cache.
+    pub cached: usize,
+    /// Gets and puts that its cache served alone. A cursor counts as one.
+    pub hits: u64,
+    /// Gets, puts and cursors that found too little in its cache, or too little room.
+    pub misses: u64,
+    /// Calls that took from the backend, successful ones.
+    pub backend_gets: u64,
+    /// Objects that these took.
+    pub backend_objects_got: u64,
+    /// Calls that gave to the backend.
+    pub backend_puts: u64,
+    /// Objects that these gave.
+    pub backend_objects_put: u64,
+    /// Gets that failed.
+    pub failed_gets: u64,
+}
+
+impl PoolStats {
+    /// Adds what a worker did.
+    pub(crate) fn add(&mut self, worker: &WorkerStats) {
+        self.cached += worker.cached;
+        self.hits += worker.hits;
+        self.misses += worker.misses;
+        self.backend_gets += worker.backend_gets;
+        self.backend_objects_got += worker.backend_objects_got;
+        self.backend_puts += worker.backend_puts;
+        self.backend_objects_put += worker.backend_objects_put;
+        self.failed_gets += worker.failed_gets;
+    }
 }
 
 /// One set of counters: each cache has one, written by its owner alone, and the pool has one for
@@ -34,6 +78,7 @@ pub(crate) struct Counters {
     puts: AtomicU64,
     objects_put: AtomicU64,
     failed: AtomicU64,
+    misses: AtomicU64,
 }
 
 impl Counters {
@@ -51,12 +96,24 @@ impl Counters {
         writers.add(&self.failed, 1);
     }
 
-    pub(crate) fn add_to(&self, sum: &mut PoolStats) {
-        sum.backend_gets += self.gets.load(Ordering::Relaxed);
-        sum.backend_objects_got += self.objects_got.load(Ordering::Relaxed);
-        sum.backend_puts += self.puts.load(Ordering::Relaxed);
-        sum.backend_objects_put += self.objects_put.load(Ordering::Relaxed);
-        sum.failed_gets += self.failed.load(Ordering::Relaxed);
+    pub(crate) fn missed(&self, writers: Writers) {
+        writers.add(&self.misses, 1);
+    }
+
+    /// The counters as those of `worker`, which has `cached` objects and was served `hits` times.
+    pub(crate) fn read(&self, worker: usize, cached: usize, hits: u64) -> WorkerStats {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        WorkerStats {
+            worker,
+            cached,
+            hits,
+            misses: read(&self.misses),
+            backend_gets: read(&self.gets),
+            backend_objects_got: read(&self.objects_got),
+            backend_puts: read(&self.puts),
+            backend_objects_put: read(&self.objects_put),
+            failed_gets: read(&self.failed),
+        }
     }
 }
 

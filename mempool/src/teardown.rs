@@ -3,7 +3,8 @@
 use crate::pool_ref::PoolRef;
 use crate::registry;
 use crate::sync::Ordering;
-use crate::worker;
+use crate::units::{Released, Units};
+use crate::{wait, worker};
 
 impl PoolRef {
     /// Gives up `units`; the last unit frees the pool.
@@ -12,18 +13,17 @@ impl PoolRef {
     /// The caller owns the units, and does not touch the pool afterwards on their account.
     #[inline]
     pub(crate) unsafe fn release(self, units: usize) {
-        let refs = {
-            // SAFETY: the units keep the pool alive until they are subtracted. No reference to the
-            // whole is held across the subtraction: another thread may free it right after.
-            unsafe { &raw const (*self.0.as_ptr()).refs.0 }
-        };
         if units == 0 {
             return;
         }
-        // SAFETY: as above.
-        if unsafe { (*refs).fetch_sub(units, Ordering::Release) } == units {
-            // SAFETY: these were the last units: nobody else has access.
-            unsafe { self.free() };
+        // SAFETY: the units keep the pool alive until they are subtracted; after that it is only
+        // touched if they were the last, when nobody else has access.
+        unsafe {
+            match Units::release(&raw const (*self.0.as_ptr()).units.0, units) {
+                Released::Some => {}
+                Released::Awaited => wait::wake_all(),
+                Released::Last => self.free(),
+            }
         }
     }
 
@@ -35,8 +35,9 @@ impl PoolRef {
         // (a load, so that race detectors see it) orders it after all releases.
         unsafe {
             let inner = self.inner();
-            let units = inner.refs.0.load(Ordering::Acquire);
+            let units = inner.units.0.get();
             debug_assert_eq!(units, 0);
+            inner.checks.unpoison(inner);
             if let Some(drop_object) = inner.drop_object {
                 for index in (0..inner.constructed.load(Ordering::Relaxed)).rev() {
                     drop_object(inner.base.add(index * inner.stride));
@@ -58,7 +59,7 @@ impl PoolRef {
             let inner = self.inner();
             // What users of other handles did happened before what follows.
             inner.handles.load(Ordering::Acquire);
-            inner.cached_end.store(0, Ordering::Relaxed);
+            inner.gate.close();
             self.flush_at(worker::current());
             self.release(1);
         }

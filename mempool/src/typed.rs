@@ -7,6 +7,7 @@ use crate::pool_ref::PoolRef;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
+use std::time::Duration;
 
 /// A pool of values. A counted handle; clones share the pool.
 ///
@@ -105,6 +106,18 @@ impl<T: Send + 'static> Pool<T> {
     #[inline]
     pub fn get(&self) -> Result<Pooled<T>, Exhausted> {
         let object = self.raw.get()?.cast();
+        Ok(Pooled {
+            object,
+            owns: PhantomData,
+        })
+    }
+
+    /// As [`get`](Self::get), but waits for a value up to `timeout`; see [`RawPool::get_timeout`].
+    ///
+    /// # Errors
+    /// [`Exhausted`] if there is none by then.
+    pub fn get_timeout(&self, timeout: Duration) -> Result<Pooled<T>, Exhausted> {
+        let object = self.raw.get_timeout(timeout)?.cast();
         Ok(Pooled {
             object,
             owns: PhantomData,
