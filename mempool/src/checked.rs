@@ -14,9 +14,9 @@ use std::ptr::NonNull;
 // Not the model checker's: these bytes order nothing, and would only multiply its work.
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Whether this build of the crate looks for misuse: with debug assertions, or the feature `checked`.
-/// Objects lie further apart then.
-pub const CHECKED: bool = cfg!(any(debug_assertions, feature = "checked"));
+/// Whether this build of the crate looks for misuse: with debug assertions, the feature `checked`, or
+/// `--cfg asan`. Objects lie further apart then.
+pub const CHECKED: bool = cfg!(any(debug_assertions, feature = "checked", asan));
 
 /// Whether free memory is poisoned.
 const POISON: bool = cfg!(asan);

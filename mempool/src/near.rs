@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 #[derive(Clone, Copy)]
 pub struct NearCache {
     slot: NonNull<Slot>,
-    #[cfg(any(debug_assertions, feature = "checked"))]
+    #[cfg(any(debug_assertions, feature = "checked", asan))]
     pool: PoolRef,
     /// The cache is this thread's.
     not_send: PhantomData<*mut ()>,
@@ -28,7 +28,7 @@ impl PoolRef {
         // SAFETY: the pool lives.
         unsafe { self.own_slot() }.map(|slot| NearCache {
             slot: NonNull::from(slot),
-            #[cfg(any(debug_assertions, feature = "checked"))]
+            #[cfg(any(debug_assertions, feature = "checked", asan))]
             pool: self,
             not_send: PhantomData,
         })
@@ -67,7 +67,7 @@ impl NearCache {
         // SAFETY: the object, which is out, keeps the pool and its slots alive; the slot is this
         // thread's as long as it keeps its worker id, which goes with one of its thread-locals.
         unsafe {
-            #[cfg(any(debug_assertions, feature = "checked"))]
+            #[cfg(any(debug_assertions, feature = "checked", asan))]
             if self.slot.as_ref().has_room() {
                 self.pool.on_put(&[obj]);
             }

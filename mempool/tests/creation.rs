@@ -292,11 +292,12 @@ fn huge_pages_or_not_the_pool_works() {
         .huge_pages(true)
         .prefault(true);
     let pool = builder.build().unwrap();
-    for index in 0..1000 {
-        let obj = pool.object(index).unwrap();
-        // SAFETY: nobody else has it; the arena is writable.
+    let all = take(&pool, 1000).unwrap();
+    for &obj in &all {
+        // SAFETY: it is ours, and so large.
         unsafe { obj.add(4095).write(1) };
     }
+    give(&pool, &all);
     println!("memory: {:?}", pool.memory_kind());
     assert_whole(&pool);
 }

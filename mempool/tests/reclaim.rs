@@ -171,8 +171,12 @@ fn a_waiting_get_takes_what_another_thread_had_cached() {
         })
     };
     while !waiter.is_finished() {
-        // Any operation will do, whether it finds caches suspended already or not yet.
-        other.get_and_put(1);
+        // Any operation will do, one that fails too.
+        other.run(|pool| {
+            if let Ok(held) = take(pool, 1) {
+                give(pool, &held);
+            }
+        });
     }
     waiter.join().unwrap().unwrap();
 }

@@ -12,6 +12,8 @@ struct Step {
     name: &'static str,
     environment: &'static [(&'static str, &'static str)],
     arguments: &'static [&'static str],
+    /// What it must print, and fail: a canary. None: it must succeed.
+    must_report: Option<&'static str>,
 }
 
 const ALWAYS: [Step; 4] = [
@@ -19,6 +21,7 @@ const ALWAYS: [Step; 4] = [
         name: "format",
         environment: &[],
         arguments: &["fmt", "--all", "--check"],
+        must_report: None,
     },
     Step {
         name: "lints",
@@ -31,16 +34,19 @@ const ALWAYS: [Step; 4] = [
             "-D",
             "warnings",
         ],
+        must_report: None,
     },
     Step {
         name: "docs",
         environment: &[("RUSTDOCFLAGS", "-D warnings")],
         arguments: &["doc", "--workspace", "--no-deps"],
+        must_report: None,
     },
     Step {
         name: "tests",
         environment: &[],
         arguments: &["test", "--workspace"],
+        must_report: None,
     },
 ];
 
@@ -49,11 +55,13 @@ const LOOM: [Step; 2] = [
         name: "models of mempool (loom)",
         environment: LOOM_FLAGS,
         arguments: &["test", "--release", "--package", "mempool", "--lib", "loom"],
+        must_report: None,
     },
     Step {
         name: "models of mbuf (loom)",
         environment: LOOM_FLAGS,
         arguments: &["test", "--release", "--package", "mbuf", "--lib", "loom"],
+        must_report: None,
     },
 ];
 
@@ -63,12 +71,29 @@ const LOOM_FLAGS: &[(&str, &str)] = &[
     ("CARGO_TARGET_DIR", "target/loom"),
 ];
 
+const TSAN: &[(&str, &str)] = &[
+    // Mappings go through libc, where the sanitizer sees that an address is a new one.
+    (
+        "RUSTFLAGS",
+        "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer --cfg=rustix_use_libc",
+    ),
+    (
+        "TSAN_OPTIONS",
+        concat!(
+            "suppressions=",
+            env!("CARGO_MANIFEST_DIR"),
+            "/../.ci/tsan.supp"
+        ),
+    ),
+    ("CARGO_TARGET_DIR", "target/tsan"),
+];
+
 /// Nightly, x86-64 Linux. The suppressions say what leaks on purpose and what std hides.
-const SANITIZERS: [Step; 2] = [
+const SANITIZERS: [Step; 3] = [
     Step {
         name: "tests of mempool and mbuf under the address sanitizer",
         environment: &[
-            ("RUSTFLAGS", "-Zsanitizer=address"),
+            ("RUSTFLAGS", "-Zsanitizer=address --cfg asan"),
             (
                 "LSAN_OPTIONS",
                 concat!(
@@ -91,26 +116,29 @@ const SANITIZERS: [Step; 2] = [
             "--lib",
             "--tests",
         ],
+        must_report: None,
+    },
+    Step {
+        name: "a race on purpose, which the thread sanitizer must see",
+        environment: TSAN,
+        arguments: &[
+            "+nightly",
+            "test",
+            "--target",
+            "x86_64-unknown-linux-gnu",
+            "--package",
+            "mempool",
+            "--test",
+            "canary",
+            "--",
+            "--ignored",
+        ],
+        must_report: Some("ThreadSanitizer: data race"),
     },
     // Without the tests whose backends panic: std's printing of two panics at once is reported.
     Step {
         name: "threads of mempool and mbuf under the thread sanitizer",
-        environment: &[
-            // Mappings go through libc, where the sanitizer sees that an address is a new one.
-            (
-                "RUSTFLAGS",
-                "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer --cfg=rustix_use_libc",
-            ),
-            (
-                "TSAN_OPTIONS",
-                concat!(
-                    "suppressions=",
-                    env!("CARGO_MANIFEST_DIR"),
-                    "/../.ci/tsan.supp"
-                ),
-            ),
-            ("CARGO_TARGET_DIR", "target/tsan"),
-        ],
+        environment: TSAN,
         arguments: &[
             "+nightly",
             "test",
@@ -128,7 +156,10 @@ const SANITIZERS: [Step; 2] = [
             "threads",
             "--test",
             "workers",
+            "--test",
+            "reclaim",
         ],
+        must_report: None,
     },
 ];
 
@@ -176,9 +207,18 @@ fn run_step(step: &Step, failed: &mut Vec<&'static str>) {
     command
         .args(step.arguments)
         .envs(step.environment.iter().copied());
-    match command.status() {
-        Ok(status) if status.success() => {}
-        Ok(_) => failed.push(step.name),
+    let as_it_must = match step.must_report {
+        None => command.status().map(|status| status.success()),
+        Some(report) => command.output().map(|output| {
+            let said = [output.stdout, output.stderr].concat();
+            let seen = String::from_utf8_lossy(&said).contains(report);
+            eprintln!("{}: {report}", if seen { "seen" } else { "NOT SEEN" });
+            seen && !output.status.success()
+        }),
+    };
+    match as_it_must {
+        Ok(true) => {}
+        Ok(false) => failed.push(step.name),
         Err(error) => {
             eprintln!("cargo cannot be run: {error}");
             failed.push(step.name);
