@@ -45,6 +45,14 @@ pub enum AllocError {
         /// Bytes of the largest class, 0 when the set has none.
         largest: usize,
     },
+    /// The burst has not room for as many; nothing was taken.
+    #[error("{asked} packets asked for in a burst of {room}")]
+    BurstTooLong {
+        /// Packets asked for.
+        asked: usize,
+        /// Packets that fit.
+        room: usize,
+    },
     /// The mbuf cannot take a cluster: it holds data, or has one already.
     #[error("mbuf with {len} bytes in {capacity} bytes of storage cannot take a cluster")]
     Occupied {

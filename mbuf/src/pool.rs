@@ -11,6 +11,8 @@ use crate::packet::Packet;
 use crate::segment::Segment;
 use crate::word::{self, FreeWord, POOL_IDS};
 use mempool::{Builder, Exhausted, RawPool};
+use std::mem::MaybeUninit;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How much of an element's room an mbuf may use, and what it is charged.
@@ -147,6 +149,21 @@ impl MbufPool {
         // SAFETY: a slot is one pointer, null for `None`; all are `None`, so that overwriting
         // them drops nothing. Nobody reads them before they are all written or all emptied.
         let fresh = unsafe { slots.as_uninit() };
+        self.fresh_headers(fresh)?;
+        slots.keep();
+        Ok(())
+    }
+
+    /// Fills `out` with empty header mbufs, all or none.
+    #[inline(always)]
+    pub(crate) fn headers_into(&self, out: &mut [MaybeUninit<Mbuf>]) -> Result<(), AllocError> {
+        // SAFETY: an `Mbuf` is the address of its element.
+        let fresh = unsafe { &mut *(std::ptr::from_mut(out) as *mut [MaybeUninit<NonNull<u8>>]) };
+        self.fresh_headers(fresh)
+    }
+
+    #[inline(always)]
+    fn fresh_headers(&self, fresh: &mut [MaybeUninit<NonNull<u8>>]) -> Result<(), AllocError> {
         if let Err(short) = self.raw.get_bulk(fresh) {
             return Err(exhausted(&self.raw, short));
         }
@@ -154,7 +171,6 @@ impl MbufPool {
             // SAFETY: just written; a fresh object of this pool, as in `alloc`.
             unsafe { *HeaderPtr(object.assume_init().cast()).fields_mut() = self.header };
         }
-        slots.keep();
         Ok(())
     }
 }

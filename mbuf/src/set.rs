@@ -241,6 +241,11 @@ impl BufferSet {
         classes.find(|&class| class >= len)
     }
 
+    /// The pool of the mbufs.
+    pub fn mbuf_pool(&self) -> &MbufPool {
+        &self.0.mbufs
+    }
+
     /// The largest class; `None` when the set has none.
     pub fn largest_class(&self) -> Option<usize> {
         self.0.clusters.last().map(ClusterPool::class)
