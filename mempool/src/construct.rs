@@ -8,6 +8,7 @@ use crate::error::CreateError;
 use crate::inner::Inner;
 use crate::pool::RawPool;
 use crate::pool_ref::PoolRef;
+use crate::region::Needs;
 use crate::registry;
 use crate::stats::Counters;
 use crate::sync::{AtomicUsize, Ordering, Padded};
@@ -25,6 +26,11 @@ impl Builder {
         mut init: impl FnMut(PoolRef, NonNull<u8>, usize),
     ) -> Result<RawPool, CreateError> {
         let capacity = self.capacity;
+        let unique = self.unique;
+        if unique {
+            // Once more when the pool is made: this spares what building costs, and a region's content.
+            registry::check_name(&self.name)?;
+        }
         let unfinished = Unfinished(self.allocate()?);
         let pool = unfinished.0;
         // SAFETY: just made, and freed by `unfinished` only.
@@ -36,10 +42,8 @@ impl Builder {
             inner.constructed.store(index + 1, Ordering::Relaxed);
         }
         fill(inner);
+        registry::add(pool, unique)?;
         std::mem::forget(unfinished);
-        if inner.cache_size > 0 {
-            registry::add(pool);
-        }
         // SAFETY: counted at creation.
         Ok(unsafe { RawPool::from_counted(pool) })
     }
@@ -93,7 +97,16 @@ impl Builder {
         let Some(mut stride) = object_size.checked_next_multiple_of(align) else {
             return Err(too_large);
         };
-        if self.spread && align <= LINE && stride % (2 * LINE) == 0 {
+        if let Some(exact) = self.stride {
+            if exact < stride || !exact.is_multiple_of(align) {
+                return Err(CreateError::BadStride {
+                    stride: exact,
+                    align,
+                    object_size,
+                });
+            }
+            stride = exact;
+        } else if self.spread && align <= LINE && stride % (2 * LINE) == 0 {
             stride = stride.saturating_add(LINE);
         }
         match stride.checked_mul(capacity) {
@@ -109,7 +122,18 @@ impl Builder {
             Choice::Kind(kind) => built_in(kind, self.capacity)?,
             Choice::Custom(backend) => check(backend, self.capacity)?,
         };
-        let arena = memory(bytes, self.align, self.huge_pages, self.prefault)?;
+        let arena = match self.region {
+            Some(region) => {
+                let needs = Needs {
+                    object_size: self.object_size,
+                    stride,
+                    align: self.align,
+                    capacity: self.capacity,
+                };
+                region.into_arena(&needs, self.zero_region, self.prefault)?
+            }
+            None => memory(bytes, self.align, self.huge_pages, self.prefault)?,
+        };
         let (slots, arrays) = caches(self.workers, cache_size)?;
         let slots_end = size_of_val(&*slots);
         let inner = Box::new(Inner {
@@ -121,6 +145,7 @@ impl Builder {
             base: arena.base(),
             stride,
             object_size: self.object_size,
+            align: self.align,
             capacity: self.capacity,
             backend,
             counters: Counters::default(),

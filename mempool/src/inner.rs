@@ -28,6 +28,7 @@ pub(crate) struct Inner {
     pub(crate) base: NonNull<u8>,
     pub(crate) stride: usize,
     pub(crate) object_size: usize,
+    pub(crate) align: usize,
     pub(crate) capacity: usize,
     pub(crate) backend: AnyBackend,
     /// Calls of threads without an id.

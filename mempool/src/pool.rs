@@ -5,6 +5,7 @@ use crate::builder::Builder;
 use crate::error::{DestroyError, Exhausted};
 use crate::inner::Inner;
 use crate::pool_ref::PoolRef;
+use crate::registry;
 use crate::stats::PoolStats;
 use crate::sync::Ordering;
 use crate::worker;
@@ -28,6 +29,7 @@ use std::ptr::NonNull;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[doc(alias = "rte_mempool")]
+#[doc(alias = "rte_mempool_dump")]
 pub struct RawPool(NonNull<Inner>);
 
 // SAFETY: the shared part is built for any number of threads: atomics, a backend that is `Sync`, and
@@ -51,7 +53,7 @@ impl RawPool {
     }
 
     #[inline(always)]
-    fn inner(&self) -> &Inner {
+    pub(crate) fn inner(&self) -> &Inner {
         // SAFETY: a handle keeps the pool alive.
         unsafe { self.pool_ref().inner() }
     }
@@ -133,7 +135,7 @@ impl RawPool {
         &self.inner().name
     }
 
-    /// What kind of memory the pool got.
+    /// What kind of memory the pool asked for and was granted; [`mapping`](Self::mapping) is the proof.
     pub fn memory_kind(&self) -> MemoryKind {
         self.inner().arena.kind()
     }
@@ -147,22 +149,6 @@ impl RawPool {
     #[doc(alias = "rte_mempool_get_priv")]
     pub fn private<T: 'static>(&self) -> Option<&T> {
         self.inner().private.as_deref()?.downcast_ref()
-    }
-
-    /// The index of the object that `address` lies in, if it lies in one.
-    pub fn contains(&self, address: NonNull<u8>) -> Option<usize> {
-        let inner = self.inner();
-        let offset = address.addr().get().checked_sub(inner.base.addr().get())?;
-        let index = offset / inner.stride;
-        (index < inner.capacity && offset % inner.stride < inner.object_size).then_some(index)
-    }
-
-    /// The address of object `index`, whoever has it: `None` beyond the capacity.
-    #[doc(alias = "rte_mempool_obj_iter")]
-    pub fn object(&self, index: usize) -> Option<NonNull<u8>> {
-        let inner = self.inner();
-        // SAFETY: within the arena.
-        (index < inner.capacity).then(|| unsafe { inner.base.add(index * inner.stride) })
     }
 
     /// Gives this thread's cache back to the backend: for a thread that goes idle.
@@ -180,12 +166,7 @@ impl RawPool {
     #[doc(alias = "rte_mempool_free")]
     pub fn try_destroy(self) -> Result<(), DestroyError> {
         self.flush_thread_cache();
-        let inner = self.inner();
-        // Handles before objects, since a handle can take an object and go; and once more after them,
-        // since who holds an object can make a handle and put the object back.
-        let before = inner.handles.load(Ordering::Acquire);
-        let missing = inner.refs.0.load(Ordering::Acquire) - 1;
-        let handles = before.max(inner.handles.load(Ordering::Acquire));
+        let (handles, missing) = registry::remove_if_unused(&self);
         if handles > 1 {
             return Err(DestroyError::StillShared {
                 handle: self,
@@ -193,7 +174,7 @@ impl RawPool {
             });
         }
         if missing > 0 {
-            let cached_elsewhere = inner.cached().min(missing);
+            let cached_elsewhere = self.cached().min(missing);
             let outstanding = missing - cached_elsewhere;
             return Err(DestroyError::Outstanding {
                 handle: self,
