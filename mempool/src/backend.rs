@@ -45,6 +45,11 @@ pub unsafe trait Backend: Send + Sync {
     fn room(&self) -> usize {
         usize::MAX
     }
+
+    /// A name for people; the type's, unless an implementation says otherwise.
+    fn name(&self) -> &str {
+        std::any::type_name::<Self>()
+    }
 }
 
 // SAFETY: forwards to a backend that keeps the contract.
@@ -63,6 +68,10 @@ unsafe impl<B: Backend + ?Sized> Backend for Box<B> {
 
     fn room(&self) -> usize {
         (**self).room()
+    }
+
+    fn name(&self) -> &str {
+        (**self).name()
     }
 }
 

@@ -5,6 +5,7 @@ use crate::backend::Backend;
 use crate::budget::Budget;
 use crate::error::{CreateError, Exhausted};
 use crate::pool::RawPool;
+use crate::region::Region;
 use std::any::Any;
 use std::ptr::NonNull;
 
@@ -66,6 +67,10 @@ pub struct Builder {
     pub(crate) spread: bool,
     pub(crate) huge_pages: bool,
     pub(crate) prefault: bool,
+    pub(crate) stride: Option<usize>,
+    pub(crate) region: Option<Region>,
+    pub(crate) zero_region: bool,
+    pub(crate) unique: bool,
     pub(crate) backend: Choice,
     pub(crate) private: Option<Box<dyn Any + Send + Sync>>,
     pub(crate) budget: Option<Budget>,
@@ -85,6 +90,10 @@ impl Builder {
             spread: true,
             huge_pages: false,
             prefault: false,
+            stride: None,
+            region: None,
+            zero_region: false,
+            unique: false,
             backend: Choice::Kind(BackendKind::default()),
             private: None,
             budget: None,
@@ -92,9 +101,10 @@ impl Builder {
         }
     }
 
-    /// A name for people; it need not be unique.
+    /// A name for people; it need not be unique. See also [`unique_name`](Self::unique_name).
     pub fn name(mut self, name: &str) -> Self {
         self.name = name.into();
+        self.unique = false;
         self
     }
 
@@ -168,14 +178,22 @@ impl Builder {
         self
     }
 
+    /// Bytes from one object to the next, exactly: a multiple of the alignment, at least an object's
+    /// size. Unless given it follows from these two and [`spread`](Self::spread).
+    pub fn stride(mut self, bytes: usize) -> Self {
+        self.stride = Some(bytes);
+        self
+    }
+
     /// Whether to ask for 2 MB pages: reserved ones, else transparent ones, else plain pages.
-    /// [`RawPool::memory_kind`] says what was to be had.
+    /// [`RawPool::memory_kind`] says what was to be had, [`RawPool::mapping`] what is there.
     pub fn huge_pages(mut self, huge: bool) -> Self {
         self.huge_pages = huge;
         self
     }
 
-    /// Whether to touch all memory now rather than at first use.
+    /// Whether to bring all memory in now rather than at first use. Memory that is not to be had is
+    /// an error then; reserved huge pages that are not, are replaced by others.
     pub fn prefault(mut self, prefault: bool) -> Self {
         self.prefault = prefault;
         self
@@ -226,7 +244,7 @@ impl Builder {
         self
     }
 
-    /// Builds the pool; objects are zeroed.
+    /// Builds the pool; objects are zeroed, unless they lie in a caller's [`region`](Self::region).
     ///
     /// # Errors
     /// [`CreateError`] says which parameter is impossible, or that memory lacks.
@@ -235,7 +253,8 @@ impl Builder {
     }
 
     /// Builds the pool; `init` is called once for each object (address, index) before any of them can
-    /// be taken. The memory is zeroed before. An `init` that unwinds gives all memory back.
+    /// be taken. The memory is zeroed before, unless it is a caller's [`region`](Self::region). An
+    /// `init` that unwinds gives all memory back.
     ///
     /// # Errors
     /// As for [`build`](Self::build).
@@ -254,6 +273,7 @@ impl std::fmt::Debug for Builder {
             .field("object_size", &self.object_size)
             .field("capacity", &self.capacity)
             .field("align", &self.align)
+            .field("stride", &self.stride)
             .field("cache", &self.cache)
             .field("workers", &self.workers)
             .finish_non_exhaustive()

@@ -9,6 +9,7 @@ use crate::error::CreateError;
 use crate::inner::Inner;
 use crate::pool::RawPool;
 use crate::pool_ref::PoolRef;
+use crate::region::Needs;
 use crate::registry;
 use crate::stats::Counters;
 use crate::suspend::Gate;
@@ -28,6 +29,11 @@ impl Builder {
         mut init: impl FnMut(PoolRef, NonNull<u8>, usize),
     ) -> Result<RawPool, CreateError> {
         let capacity = self.capacity;
+        let unique = self.unique;
+        if unique {
+            // Once more when the pool is made: this spares what building costs, and a region's content.
+            registry::check_name(&self.name)?;
+        }
         let unfinished = Unfinished(self.allocate()?);
         let pool = unfinished.0;
         // SAFETY: just made, and freed by `unfinished` only.
@@ -40,12 +46,16 @@ impl Builder {
         }
         inner.checks.arm(inner);
         fill(inner);
+        registry::add(pool, unique)?;
         std::mem::forget(unfinished);
-        if inner.cache_size > 0 {
-            registry::add(pool);
-        }
         // SAFETY: counted at creation.
         Ok(unsafe { RawPool::from_counted(pool) })
+    }
+
+    /// Bytes kept free on either side of an object. Memory whose layout the caller decides has none.
+    fn guard(&self) -> usize {
+        let laid_out = self.region.is_some() || self.stride.is_some();
+        if laid_out { 0 } else { GUARD }
     }
 
     fn cache_size(&self) -> Result<usize, CreateError> {
@@ -94,11 +104,20 @@ impl Builder {
             object_size,
             capacity,
         };
-        let guarded = object_size.checked_add(2 * GUARD);
+        let guarded = object_size.checked_add(2 * self.guard());
         let Some(mut stride) = guarded.and_then(|size| size.checked_next_multiple_of(align)) else {
             return Err(too_large);
         };
-        if self.spread && align <= LINE && stride % (2 * LINE) == 0 {
+        if let Some(exact) = self.stride {
+            if exact < stride || !exact.is_multiple_of(align) {
+                return Err(CreateError::BadStride {
+                    stride: exact,
+                    align,
+                    object_size,
+                });
+            }
+            stride = exact;
+        } else if self.spread && align <= LINE && stride % (2 * LINE) == 0 {
             stride = stride.saturating_add(LINE);
         }
         match stride.checked_mul(capacity) {
@@ -110,12 +129,24 @@ impl Builder {
     fn allocate(self) -> Result<PoolRef, CreateError> {
         let (stride, bytes) = self.layout()?;
         let cache_size = self.cache_size()?;
+        let guard = self.guard();
         let backend = match self.backend {
             Choice::Kind(kind) => built_in(kind, self.capacity)?,
             Choice::Custom(backend) => check(backend, self.capacity)?,
         };
-        let lead = GUARD.next_multiple_of(self.align);
-        let arena = memory(lead + bytes, self.align, self.huge_pages, self.prefault)?;
+        let lead = guard.next_multiple_of(self.align);
+        let arena = match self.region {
+            Some(region) => {
+                let needs = Needs {
+                    object_size: self.object_size,
+                    stride,
+                    align: self.align,
+                    capacity: self.capacity,
+                };
+                region.into_arena(&needs, self.zero_region, self.prefault)?
+            }
+            None => memory(lead + bytes, self.align, self.huge_pages, self.prefault)?,
+        };
         let (slots, arrays) = caches(self.workers, cache_size)?;
         let slots_end = size_of_val(&*slots);
         let inner = Box::new(Inner {
@@ -128,6 +159,7 @@ impl Builder {
             base: unsafe { arena.base().add(lead) },
             stride,
             object_size: self.object_size,
+            align: self.align,
             capacity: self.capacity,
             backend,
             counters: Counters::default(),
@@ -139,7 +171,7 @@ impl Builder {
             constructed: AtomicUsize::new(0),
             budget: self.budget,
             alarms: self.alarms.map(Box::new),
-            checks: Checks::new(self.capacity, true),
+            checks: Checks::new(self.capacity, guard > 0),
             units: Padded(Units::one()),
             handles: AtomicUsize::new(1),
         });

@@ -65,6 +65,47 @@ pub enum CreateError {
         /// [`crate::MAX_WORKERS`].
         max: usize,
     },
+    /// The distance between objects is no multiple of their alignment, or less than their size.
+    #[error("stride {stride} is no multiple of alignment {align} of at least {object_size} bytes")]
+    BadStride {
+        /// Bytes asked for.
+        stride: usize,
+        /// Alignment of objects, in bytes.
+        align: usize,
+        /// Bytes of an object.
+        object_size: usize,
+    },
+    /// The caller's region does not hold all objects.
+    #[error(
+        "a region of {bytes} bytes holds {holds} objects of {object_size} bytes, {stride} apart; \
+         {asked} asked for"
+    )]
+    RegionTooSmall {
+        /// Bytes of the region.
+        bytes: usize,
+        /// Bytes of an object.
+        object_size: usize,
+        /// Bytes from one object to the next.
+        stride: usize,
+        /// Objects asked for.
+        asked: usize,
+        /// Objects that lie wholly within the region.
+        holds: usize,
+    },
+    /// The caller's region is less aligned than objects must be.
+    #[error("a region at {address:#x} is not aligned to {align} bytes")]
+    RegionMisaligned {
+        /// Where the region begins.
+        address: usize,
+        /// Alignment of objects, in bytes.
+        align: usize,
+    },
+    /// Another pool has the name that was to be unique.
+    #[error("there is a pool named {name:?}")]
+    NameTaken {
+        /// The name.
+        name: Box<str>,
+    },
     /// The arena would not fit into the address space.
     #[error("{capacity} objects of {object_size} bytes exceed the address space")]
     TooLarge {

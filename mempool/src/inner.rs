@@ -33,6 +33,7 @@ pub(crate) struct Inner {
     pub(crate) base: NonNull<u8>,
     pub(crate) stride: usize,
     pub(crate) object_size: usize,
+    pub(crate) align: usize,
     pub(crate) capacity: usize,
     pub(crate) backend: AnyBackend,
     /// Calls of threads without an id.
@@ -71,21 +72,6 @@ impl Inner {
         let count = self.slots_end.min(worker::offsets_end()) / size_of::<Slot>();
         // SAFETY: the table has `slots_end` bytes; slots are only changed through atomics.
         (0..count).map(|index| unsafe { self.slots.add(index).as_ref() })
-    }
-
-    /// The object that `address` lies in, and how far.
-    pub(crate) fn object_at(&self, address: NonNull<u8>) -> Option<(usize, usize)> {
-        let offset = address.addr().get().checked_sub(self.base.addr().get())?;
-        let (index, within) = (offset / self.stride, offset % self.stride);
-        (index < self.capacity && within < self.object_size).then_some((index, within))
-    }
-
-    /// The object that starts at `address`.
-    pub(crate) fn index_of(&self, address: NonNull<u8>) -> Option<usize> {
-        match self.object_at(address)? {
-            (index, 0) => Some(index),
-            _ => None,
-        }
     }
 
     /// Objects in caches.

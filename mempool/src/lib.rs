@@ -35,12 +35,19 @@
 //! has come back. Objects that sit in the cache of another thread come back when that thread next
 //! puts into the pool or ends. [`RawPool::try_destroy`] refuses, with numbers, as long as anything is missing.
 //!
+//! # Memory and names
+//!
+//! A pool maps its own memory, or takes a [`region`](Builder::region) of the caller's;
+//! [`RawPool::mapping`] tells what it got, as the kernel sees it. [`RawPool::find`],
+//! [`RawPool::owner_of`] and [`pools`] find pools again.
+//!
 //! # Workers
 //!
 //! A thread becomes a *worker* when it first misses: it takes the lowest of [`MAX_WORKERS`]
 //! process-wide ids, and gives it back, caches flushed, when it ends. In each pool the first
 //! [`Builder::workers`] ids have a cache; other threads go to the backend: slower, never wrong.
 
+mod address;
 mod alarm;
 mod arena;
 mod audit;
@@ -51,16 +58,22 @@ mod cache;
 mod checked;
 mod construct;
 mod cursor;
+mod display;
 mod error;
 mod exchange;
 mod get;
 mod inner;
 #[cfg(all(test, loom))]
+mod loom_names;
+#[cfg(all(test, loom))]
 mod loom_tests;
+mod mapping;
+mod names;
 mod near;
 mod pool;
 mod pool_ref;
 mod put;
+mod region;
 mod registry;
 mod stats;
 mod suspend;
@@ -71,6 +84,7 @@ mod units;
 mod wait;
 mod worker;
 
+pub use address::Objects;
 pub use arena::MemoryKind;
 pub use audit::{Audit, AuditError};
 pub use backend::Backend;
@@ -79,6 +93,8 @@ pub use builder::{BackendKind, Builder, MAX_CACHE, MAX_OBJECTS};
 pub use checked::{CHECKED, End};
 pub use cursor::PutCursor;
 pub use error::{CreateError, DestroyError, Exhausted};
+pub use mapping::Mapping;
+pub use names::pools;
 pub use near::NearCache;
 pub use pool::RawPool;
 pub use pool_ref::PoolRef;

@@ -6,6 +6,7 @@ use crate::builder::Builder;
 use crate::error::{DestroyError, Exhausted};
 use crate::inner::Inner;
 use crate::pool_ref::PoolRef;
+use crate::registry;
 use crate::stats::{PoolStats, WorkerStats};
 use crate::sync::Ordering;
 use crate::worker;
@@ -30,6 +31,7 @@ use std::time::{Duration, Instant};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[doc(alias = "rte_mempool")]
+#[doc(alias = "rte_mempool_dump")]
 pub struct RawPool(NonNull<Inner>);
 
 // SAFETY: the shared part is built for any number of threads: atomics, a backend that is `Sync`, and
@@ -190,7 +192,7 @@ impl RawPool {
         &self.inner().name
     }
 
-    /// What kind of memory the pool got.
+    /// What kind of memory the pool asked for and was granted; [`mapping`](Self::mapping) is the proof.
     pub fn memory_kind(&self) -> MemoryKind {
         self.inner().arena.kind()
     }
@@ -220,19 +222,6 @@ impl RawPool {
         self.inner().private.as_deref()?.downcast_ref()
     }
 
-    /// The index of the object that `address` lies in, if it lies in one.
-    pub fn contains(&self, address: NonNull<u8>) -> Option<usize> {
-        self.inner().object_at(address).map(|(index, _)| index)
-    }
-
-    /// The address of object `index`, whoever has it: `None` beyond the capacity.
-    #[doc(alias = "rte_mempool_obj_iter")]
-    pub fn object(&self, index: usize) -> Option<NonNull<u8>> {
-        let inner = self.inner();
-        // SAFETY: within the arena.
-        (index < inner.capacity).then(|| unsafe { inner.base.add(index * inner.stride) })
-    }
-
     /// Gives this thread's cache back to the backend: for a thread that goes idle.
     #[doc(alias = "rte_mempool_cache_flush")]
     pub fn flush_thread_cache(&self) {
@@ -248,12 +237,7 @@ impl RawPool {
     #[doc(alias = "rte_mempool_free")]
     pub fn try_destroy(self) -> Result<(), DestroyError> {
         self.flush_thread_cache();
-        let inner = self.inner();
-        // Handles before objects, since a handle can take an object and go; and once more after them,
-        // since who holds an object can make a handle and put the object back.
-        let before = inner.handles.load(Ordering::Acquire);
-        let missing = inner.units.0.away();
-        let handles = before.max(inner.handles.load(Ordering::Acquire));
+        let (handles, missing) = registry::remove_if_unused(&self);
         if handles > 1 {
             return Err(DestroyError::StillShared {
                 handle: self,
@@ -261,7 +245,7 @@ impl RawPool {
             });
         }
         if missing > 0 {
-            let cached_elsewhere = inner.cached().min(missing);
+            let cached_elsewhere = self.cached().min(missing);
             let outstanding = missing - cached_elsewhere;
             return Err(DestroyError::Outstanding {
                 handle: self,

@@ -1,42 +1,129 @@
-//! The pools that have caches, so that a thread that ends can flush its own.
+//! The pools of the process, oldest first: to find them by name or address, and so that a thread
+//! that ends can flush its caches.
+//!
+//! A pool is listed from when it is built until it is freed. Handles are made under the lock but
+//! never dropped under it: the last one frees its pool, which takes the lock.
 
+use crate::error::CreateError;
+use crate::inner::Inner;
+use crate::pool::RawPool;
 use crate::pool_ref::PoolRef;
-use crate::sync::Mutex;
+use crate::sync::{Mutex, Ordering};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[cfg(not(loom))]
-fn pools() -> &'static Mutex<Vec<PoolRef>> {
+fn listed() -> &'static Mutex<Vec<PoolRef>> {
     static POOLS: Mutex<Vec<PoolRef>> = Mutex::new(Vec::new());
     &POOLS
 }
 #[cfg(loom)]
-fn pools() -> &'static Mutex<Vec<PoolRef>> {
+fn listed() -> &'static Mutex<Vec<PoolRef>> {
     loom::lazy_static! {
         static ref POOLS: Mutex<Vec<PoolRef>> = Mutex::new(Vec::new());
     }
     &POOLS
 }
 
-/// Adds a new pool.
-pub(crate) fn add(pool: PoolRef) {
-    pools().lock().push(pool);
+/// A listed pool's shared part.
+///
+/// # Safety
+/// The list is locked for `'a`.
+unsafe fn inner<'a>(pool: PoolRef) -> &'a Inner {
+    // SAFETY: a pool is freed after it was removed, so those in the list live while it is locked.
+    unsafe { pool.inner() }
+}
+
+/// Whether one of `pools`, the locked list, has handles and this name. The empty name is none.
+fn is_taken(pools: &[PoolRef], name: &str) -> bool {
+    let has = |&pool: &PoolRef| {
+        // SAFETY: the caller locked the list.
+        let inner = unsafe { inner(pool) };
+        *inner.name == *name && inner.handles.load(Ordering::Relaxed) > 0
+    };
+    !name.is_empty() && pools.iter().any(has)
+}
+
+fn taken(name: &str) -> CreateError {
+    CreateError::NameTaken { name: name.into() }
+}
+
+/// Refuses a name that a pool has.
+pub(crate) fn check_name(name: &str) -> Result<(), CreateError> {
+    if is_taken(&listed().lock(), name) {
+        return Err(taken(name));
+    }
+    Ok(())
+}
+
+/// Adds a new pool, if its name is free or need not be.
+pub(crate) fn add(pool: PoolRef, unique: bool) -> Result<(), CreateError> {
+    // SAFETY: the caller's new pool lives.
+    let name = unsafe { &*pool.inner().name };
+    let mut pools = listed().lock();
+    if unique && is_taken(&pools, name) {
+        return Err(taken(name));
+    }
+    pools.push(pool);
+    Ok(())
 }
 
 /// Removes a pool that is about to be freed: after this nobody finds it here.
 pub(crate) fn remove(pool: PoolRef) {
-    let mut pools = pools().lock();
+    unlist(&mut listed().lock(), pool);
+}
+
+fn unlist(pools: &mut Vec<PoolRef>, pool: PoolRef) {
     if let Some(index) = pools.iter().position(|&other| other == pool) {
-        pools.swap_remove(index);
+        pools.remove(index);
     }
+}
+
+/// Handles of a pool, and objects that are not in its backend. If there are no others than the one
+/// borrowed, and no such objects, nobody finds the pool any more: its handle is the last for good.
+pub(crate) fn remove_if_unused(pool: &RawPool) -> (usize, usize) {
+    let mut pools = listed().lock();
+    let inner = pool.inner();
+    // Handles before objects, since a handle can take an object and go; and once more after them,
+    // since who holds an object can make a handle and put the object back.
+    let before = inner.handles.load(Ordering::Acquire);
+    let missing = inner.units.0.away();
+    let handles = before.max(inner.handles.load(Ordering::Acquire));
+    if (handles, missing) == (1, 0) {
+        unlist(&mut pools, pool.pool_ref());
+    }
+    (handles, missing)
+}
+
+/// A handle of the oldest pool that `wanted` likes, among those that have handles.
+pub(crate) fn find(wanted: impl Fn(&Inner) -> bool) -> Option<RawPool> {
+    let pools = listed().lock();
+    pools.iter().find_map(|&pool| {
+        // SAFETY: the list is locked.
+        if !wanted(unsafe { inner(pool) }) {
+            return None;
+        }
+        // SAFETY: listed pools live while the list is locked.
+        unsafe { pool.handle() }
+    })
+}
+
+/// Handles of all pools that have any.
+pub(crate) fn all() -> Vec<RawPool> {
+    let pools = listed().lock();
+    // Room first: an allocation that fails must not drop handles under the lock.
+    let mut handles = Vec::with_capacity(pools.len());
+    // SAFETY: listed pools live while the list is locked.
+    handles.extend(pools.iter().filter_map(|pool| unsafe { pool.handle() }));
+    handles
 }
 
 /// Flushes the caches of the calling thread, whose slot offset is `offset`, in all pools.
 pub(crate) fn flush_worker(offset: usize) {
-    let filled: Vec<PoolRef> = pools()
+    let filled: Vec<PoolRef> = listed()
         .lock()
         .iter()
         .copied()
-        // SAFETY: a pool is freed after it was removed, so those in the list live while it is locked.
+        // SAFETY: listed pools live while the list is locked.
         .filter(|pool| unsafe { pool.cached_at(offset) } > 0)
         .collect();
     for pool in filled {
