@@ -73,6 +73,17 @@ impl PoolRef {
         unsafe {
             let (counters, writers) = self.own_counters();
             counters.put(objs.len(), writers);
+            self.backend_put_counted(objs);
+        }
+    }
+
+    /// As [`backend_put`](Self::backend_put), which the caller counted.
+    ///
+    /// # Safety
+    /// As for [`backend_put`](Self::backend_put).
+    pub(crate) unsafe fn backend_put_counted(self, objs: &[NonNull<u8>]) {
+        // SAFETY: the objects keep the pool alive until they are released.
+        unsafe {
             self.inner().backend.put_bulk(objs);
             self.release(objs.len());
         }

@@ -65,7 +65,7 @@ impl PoolRef {
 
     /// # Safety
     /// The pool lives, and `taken` is what was taken from `slot` by this thread.
-    unsafe fn get_with_cache(
+    pub(crate) unsafe fn get_with_cache(
         self,
         slot: &Slot,
         taken: Taken,
@@ -120,7 +120,7 @@ impl PoolRef {
     ///
     /// # Safety
     /// The pool lives, and `taken` is what was taken from `slot` by this thread.
-    unsafe fn refill(
+    pub(crate) unsafe fn refill(
         self,
         slot: &Slot,
         taken: &Taken,
@@ -139,7 +139,7 @@ impl PoolRef {
     /// # Safety
     /// The pool lives.
     #[cold]
-    unsafe fn exhausted(self, asked: usize, available: usize, own: usize) -> Exhausted {
+    pub(crate) unsafe fn exhausted(self, asked: usize, available: usize, own: usize) -> Exhausted {
         // SAFETY: as the caller promises.
         let cached = unsafe { self.inner() }.cached();
         Exhausted {

@@ -53,7 +53,12 @@ impl PoolRef {
 
     /// # Safety
     /// As for [`PoolRef::put_bulk`]; `taken` is what was taken from `slot` by this thread.
-    unsafe fn put_with_cache(self, slot: NonNull<Slot>, taken: Taken, objs: &[NonNull<u8>]) {
+    pub(crate) unsafe fn put_with_cache(
+        self,
+        slot: NonNull<Slot>,
+        taken: Taken,
+        objs: &[NonNull<u8>],
+    ) {
         // A pointer, not a reference: an argument must stay valid during the call, but the last
         // object that goes to the backend frees the pool, slots included.
         let Taken { base, len, limit } = taken;
@@ -63,8 +68,9 @@ impl PoolRef {
         // slot is taken. With the half gone there is room: `len - half + n <= limit` as `n <= half`.
         unsafe {
             if !fits && objs.len() > half {
+                slot.as_ref().counters.put(objs.len(), Writers::Owner);
                 slot.as_ref().restore(len, limit);
-                return self.backend_put(objs);
+                return self.backend_put_counted(objs);
             }
             let kept = if fits {
                 len
