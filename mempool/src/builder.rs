@@ -175,7 +175,8 @@ impl Builder {
     /// With caches few calls reach the backend, but which do depends on what a cache holds; so treat
     /// each call as if it did, and mind the silent ones: a thread that ends gives what it cached.
     /// Since who gets fills a cache, also the thread that only gets may give, once, at its end, or
-    /// with [`flush_thread_cache`](RawPool::flush_thread_cache).
+    /// with [`flush_thread_cache`](RawPool::flush_thread_cache). What a thread does at its end happens
+    /// before `join` returns; the end of a [`std::thread::scope`] alone does not wait for it.
     ///
     /// Builds with debug assertions panic when two threads are seen in the same role at once.
     ///

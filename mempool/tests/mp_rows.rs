@@ -190,3 +190,43 @@ fn mp_8_single_producer_and_single_consumer() {
         assert_whole(&pool);
     }
 }
+
+/// A ring for one and one under caches: this thread gets, the other puts and ends first.
+#[test]
+fn single_producer_and_single_consumer_with_caches() {
+    const ROUNDS: usize = 20_000;
+    for cache in [1, 8, 32] {
+        let builder = RawPool::builder(64).capacity(128).cache(cache);
+        // SAFETY: only this thread gets, and only the other puts until it was joined.
+        let pool = unsafe { builder.spsc_backend() }.build().unwrap();
+        let (send, receive) = std::sync::mpsc::channel();
+        let name = pool.pool_ref();
+        let putter = thread::spawn(move || {
+            for Sent(obj) in receive {
+                // SAFETY: got by the sender, which gave it up.
+                unsafe {
+                    assert_eq!(obj.cast::<u64>().read(), 7, "object in two hands");
+                    obj.cast::<u64>().write(0);
+                    name.put(obj);
+                }
+            }
+        });
+        let mut sent = 0;
+        while sent < ROUNDS {
+            let Ok(obj) = pool.get() else {
+                thread::yield_now();
+                continue;
+            };
+            // SAFETY: ours, 64 bytes.
+            unsafe {
+                assert_eq!(obj.cast::<u64>().read(), 0, "object in two hands");
+                obj.cast::<u64>().write(7);
+            }
+            send.send(Sent(obj)).unwrap();
+            sent += 1;
+        }
+        drop(send);
+        putter.join().unwrap();
+        assert_whole(&pool);
+    }
+}
