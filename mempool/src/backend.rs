@@ -3,10 +3,12 @@
 mod fail_at;
 mod lifo;
 mod ring;
+mod spsc;
 
 pub use fail_at::{FailAt, FailSwitch};
 pub use lifo::Lifo;
 pub use ring::Ring;
+pub use spsc::SpscRing;
 
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -76,13 +78,10 @@ unsafe impl<B: Backend + ?Sized> Backend for Box<B> {
 }
 
 /// The backend of a pool, the built-in ones without a virtual call.
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there is one per pool, never moved"
-)]
 pub(crate) enum AnyBackend {
     Lifo(Lifo),
     Ring(Ring),
+    Spsc(SpscRing),
     Custom(Box<dyn Backend>),
 }
 
@@ -92,6 +91,7 @@ impl AnyBackend {
         match self {
             Self::Lifo(backend) => backend.put_bulk(objs),
             Self::Ring(backend) => backend.put_bulk(objs),
+            Self::Spsc(backend) => backend.put_bulk(objs),
             Self::Custom(backend) => backend.put_bulk(objs),
         }
     }
@@ -101,6 +101,7 @@ impl AnyBackend {
         match self {
             Self::Lifo(backend) => backend.get_bulk(out),
             Self::Ring(backend) => backend.get_bulk(out),
+            Self::Spsc(backend) => backend.get_bulk(out),
             Self::Custom(backend) => backend.get_bulk(out),
         }
     }
@@ -109,12 +110,13 @@ impl AnyBackend {
         match self {
             Self::Lifo(backend) => backend.len(),
             Self::Ring(backend) => backend.len(),
+            Self::Spsc(backend) => backend.len(),
             Self::Custom(backend) => backend.len(),
         }
     }
 
     /// Whether only one thread may take from it at a time, so that nobody may look into it.
     pub(crate) fn is_single(&self) -> bool {
-        false
+        matches!(self, Self::Spsc(_))
     }
 }

@@ -35,6 +35,7 @@ pub enum BackendKind {
 
 pub(crate) enum Choice {
     Kind(BackendKind),
+    Spsc,
     Custom(Box<dyn Backend>),
 }
 
@@ -203,6 +204,60 @@ impl Builder {
     #[doc(alias = "rte_mempool_set_ops_byname")]
     pub fn backend(mut self, kind: BackendKind) -> Self {
         self.backend = Choice::Kind(kind);
+        self
+    }
+
+    /// A ring for one taker and one giver at a time, [`SpscRing`](crate::backend::SpscRing): no
+    /// locked instruction and no lock. The pool's calls do not change: that no two threads take at
+    /// the same time, and no two give, is the caller's promise.
+    ///
+    /// Without caches ([`cache(0)`](Self::cache)) each get takes and each put gives, so the pool is
+    /// for one thread that gets and one that puts; both may be the same, or change when they hand
+    /// over by a join, a channel or a lock.
+    ///
+    /// With caches few calls reach the backend, but which do depends on what a cache holds; so treat
+    /// each call as if it did, and mind the silent ones: a thread that ends gives what it cached.
+    /// Since who gets fills a cache, also the thread that only gets may give, once, at its end, or
+    /// with [`flush_thread_cache`](RawPool::flush_thread_cache). What a thread does at its end happens
+    /// before `join` returns; the end of a [`std::thread::scope`] alone does not wait for it.
+    ///
+    /// Builds with debug assertions panic when two threads are seen in the same role at once.
+    ///
+    /// ```
+    /// use mempool::Pool;
+    ///
+    /// // SAFETY: this thread gets all values, and the other, which is joined, puts them back.
+    /// let configure = |b: mempool::Builder| unsafe { b.capacity(16).cache(0).spsc_backend() };
+    /// let pool = Pool::build(configure, |_| [0u8; 64])?;
+    /// let (send, receive) = std::sync::mpsc::channel();
+    /// let other = std::thread::spawn(move || receive.into_iter().for_each(drop));
+    /// for _ in 0..4 {
+    ///     send.send(pool.get()?)?;
+    /// }
+    /// drop(send);
+    /// other.join().unwrap();
+    /// assert!(pool.raw().is_full());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Safety
+    /// At any one time at most one thread *takes* from the backend and at most one *gives* to it,
+    /// and of two threads that do the same one after the other, what the first did happens before
+    /// what the second does. This holds until the pool's memory is freed.
+    ///
+    /// To take are all gets, also those that fail, single, in bulk, in bursts, in place, and of
+    /// a [`LocalCache`](crate::LocalCache). To give are all puts, drops of
+    /// [`Pooled`](crate::Pooled) guards and of [bursts](crate::Burst), pushes into a
+    /// [`PutCursor`](crate::PutCursor), flushes, the end of a thread that has a cache in this pool,
+    /// the drop of a local cache and that of the pool's last handle,
+    /// [`try_destroy`](RawPool::try_destroy), and each operation of a thread that has something
+    /// cached while caches are called back, because a get failed or waits. To build the pool is to give: the first giver comes
+    /// after it. Counts and statistics are neither.
+    #[doc(alias = "RTE_MEMPOOL_F_SP_PUT")]
+    #[doc(alias = "RTE_MEMPOOL_F_SC_GET")]
+    #[doc(alias = "ring_sp_sc")]
+    pub unsafe fn spsc_backend(mut self) -> Self {
+        self.backend = Choice::Spsc;
         self
     }
 

@@ -1,7 +1,7 @@
 //! From a description to a pool: checks, memory, caches, the first fill.
 
 use crate::arena::Arena;
-use crate::backend::{AnyBackend, Backend, Lifo, Ring};
+use crate::backend::{AnyBackend, Backend, Lifo, Ring, SpscRing};
 use crate::builder::{BackendKind, Builder, Choice, LINE, MAX_ALIGN, MAX_CACHE, MAX_OBJECTS};
 use crate::cache::Slot;
 use crate::checked::{Checks, GUARD};
@@ -16,6 +16,7 @@ use crate::suspend::Gate;
 use crate::sync::{AtomicUsize, Ordering, Padded};
 use crate::units::Units;
 use crate::worker::MAX_WORKERS;
+use std::collections::TryReserveError;
 use std::ptr::NonNull;
 
 impl Builder {
@@ -132,6 +133,7 @@ impl Builder {
         let guard = self.guard();
         let backend = match self.backend {
             Choice::Kind(kind) => built_in(kind, self.capacity)?,
+            Choice::Spsc => spsc(self.capacity)?,
             Choice::Custom(backend) => check(backend, self.capacity)?,
         };
         let lead = guard.next_multiple_of(self.align);
@@ -194,10 +196,21 @@ fn built_in(kind: BackendKind, capacity: usize) -> Result<AnyBackend, CreateErro
         BackendKind::Lifo => Lifo::try_new(capacity).map(AnyBackend::Lifo),
         BackendKind::Ring => Ring::try_new(capacity).map(AnyBackend::Ring),
     };
-    backend.map_err(|source| CreateError::NoMemory {
-        bytes: capacity.saturating_mul(size_of::<NonNull<u8>>()),
+    backend.map_err(|source| no_memory_for(capacity, source))
+}
+
+fn spsc(capacity: usize) -> Result<AnyBackend, CreateError> {
+    // SAFETY: whoever chose this backend promised what it asks for.
+    let ring = unsafe { SpscRing::try_new(capacity) };
+    ring.map(AnyBackend::Spsc)
+        .map_err(|source| no_memory_for(capacity, source))
+}
+
+fn no_memory_for(pointers: usize, source: TryReserveError) -> CreateError {
+    CreateError::NoMemory {
+        bytes: pointers.saturating_mul(size_of::<NonNull<u8>>()),
         source: std::io::Error::new(std::io::ErrorKind::OutOfMemory, source),
-    })
+    }
 }
 
 fn check(backend: Box<dyn Backend>, capacity: usize) -> Result<AnyBackend, CreateError> {

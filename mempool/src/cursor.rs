@@ -88,7 +88,7 @@ impl PoolRef {
     /// As for [`open_put`](Self::open_put).
     #[cold]
     #[inline(never)]
-    unsafe fn slot_slow(self) -> Option<NonNull<Slot>> {
+    pub(crate) unsafe fn slot_slow(self) -> Option<NonNull<Slot>> {
         // SAFETY: the pool lives; the slot at our own offset is ours. Flushing the caches of a
         // closed pool does not free it, since something else keeps it, as the caller promises.
         unsafe {

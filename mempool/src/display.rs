@@ -84,6 +84,7 @@ fn backend(backend: &AnyBackend) -> &str {
     match backend {
         AnyBackend::Lifo(_) => "lifo",
         AnyBackend::Ring(_) => "ring",
+        AnyBackend::Spsc(_) => "spsc",
         AnyBackend::Custom(own) => own.name(),
     }
 }

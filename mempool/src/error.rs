@@ -23,6 +23,52 @@ pub struct Exhausted {
     pub over_budget: bool,
 }
 
+/// Objects that could not be shown in place. Nothing changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InPlaceError {
+    /// No cache holds as many.
+    #[error("asked for {asked} in place, a cache holds {cache}: use get_bulk")]
+    BeyondCache {
+        /// Objects asked for.
+        asked: usize,
+        /// Objects that a cache of this pool holds at most.
+        cache: usize,
+    },
+    /// The pool has no cache for this thread, or the thread has it open already.
+    #[error("asked for {asked} in place, but this thread has no cache to open here: use get_bulk")]
+    NoCache {
+        /// Objects asked for.
+        asked: usize,
+    },
+    /// There are not as many.
+    #[error(transparent)]
+    Exhausted(#[from] Exhausted),
+}
+
+/// A [`LocalCache`](crate::LocalCache) that could not be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LocalCacheError {
+    /// A cache of none, or of more than a cache may hold.
+    #[error("local cache of {asked} objects asked for, 1 to {max} possible here")]
+    BadSize {
+        /// Objects asked for.
+        asked: usize,
+        /// The smaller of [`crate::MAX_CACHE`] and the pool's capacity.
+        max: usize,
+    },
+    /// The allocator gave no memory for the array.
+    #[error("no memory for a local cache of {asked} objects")]
+    NoMemory {
+        /// Objects asked for.
+        asked: usize,
+        /// What the allocator said.
+        #[source]
+        source: std::collections::TryReserveError,
+    },
+}
+
 /// A pool that could not be built.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -8,7 +8,7 @@ use crate::budget::Budget;
 use crate::cache::{Slot, Taken, copy_out};
 use crate::error::Exhausted;
 use crate::pool_ref::PoolRef;
-use crate::stats::Writers;
+use crate::stats::{Counters, Writers};
 use crate::worker;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -42,7 +42,7 @@ impl PoolRef {
         // SAFETY: as the caller promises.
         unsafe {
             let result = self.try_get_bulk(out);
-            self.got(out, result)
+            self.got(out, result, self.own_counters())
         }
     }
 
@@ -79,8 +79,8 @@ impl PoolRef {
         }
     }
 
-    /// What follows from how a get went: counts, a recall of other threads' caches if they would
-    /// have been enough, callbacks.
+    /// What follows from how a get went: a count in `counters`, a recall of other threads' caches if
+    /// they would have been enough, callbacks.
     ///
     /// # Safety
     /// The pool lives during the call, and `result` is about objects in `out`.
@@ -88,6 +88,7 @@ impl PoolRef {
         self,
         out: &[MaybeUninit<NonNull<u8>>],
         result: Result<(), Exhausted>,
+        (counters, writers): (&Counters, Writers),
     ) -> Result<(), Exhausted> {
         // SAFETY: as the caller promises.
         let inner = unsafe { self.inner() };
@@ -103,8 +104,6 @@ impl PoolRef {
                 }
             }
             Err(exhausted) => {
-                // SAFETY: the pool lives.
-                let (counters, writers) = unsafe { self.own_counters() };
                 counters.failed(writers);
                 if exhausted.over_budget {
                     inner.budget.iter().for_each(Budget::count_refused);
@@ -123,7 +122,7 @@ impl PoolRef {
 
     /// # Safety
     /// The pool lives, and `taken` is what was taken from `slot` by this thread.
-    unsafe fn get_with_cache(
+    pub(crate) unsafe fn get_with_cache(
         self,
         slot: &Slot,
         taken: Taken,
@@ -178,7 +177,7 @@ impl PoolRef {
     ///
     /// # Safety
     /// The pool lives, and `taken` is what was taken from `slot` by this thread.
-    unsafe fn refill(
+    pub(crate) unsafe fn refill(
         self,
         slot: &Slot,
         taken: &Taken,
@@ -197,7 +196,7 @@ impl PoolRef {
     /// # Safety
     /// The pool lives.
     #[cold]
-    unsafe fn exhausted(self, asked: usize, available: usize, own: usize) -> Exhausted {
+    pub(crate) unsafe fn exhausted(self, asked: usize, available: usize, own: usize) -> Exhausted {
         // SAFETY: as the caller promises.
         let inner = unsafe { self.inner() };
         Exhausted {

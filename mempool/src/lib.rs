@@ -1,20 +1,22 @@
 //! Fixed-size object pools: one arena, a common backend, a cache per thread, bulk get and put.
 //!
 //! A **pool** is one contiguous *arena* of equal objects. Objects that nobody holds rest in a common
-//! *backend* (a LIFO stack under a lock, or a multi-producer multi-consumer ring, or one that you
-//! bring) or in the *cache* of a thread. A cache is an array used as a stack: getting and putting an
+//! *backend* (a LIFO stack under a lock, a multi-producer multi-consumer ring, a ring for one producer
+//! and one consumer, or one that you bring) or in the *cache* of a thread. A cache is an array used as a stack: getting and putting an
 //! object is an index, a compare and a copy, without atomic read-modify-writes and without a lock.
 //!
 //! Three layers:
 //!
 //! * [`Pool<T>`](Pool) – typed and safe. Values are constructed once; a [`Pooled<T>`](Pooled) guard
-//!   returns its value on drop and may outlive every handle of the pool.
+//!   returns its value on drop and may outlive every handle of the pool. A [`Burst`] is an inline
+//!   array of them, filled and given back in bulk.
 //! * [`RawPool`] – a counted handle that hands out addresses.
 //! * [`PoolRef`] – a pointer-sized, copyable, uncounted name of a pool, to be kept in object headers.
 //!   With it objects are put back, one by one, in bulk, or by a [`PutCursor`], which writes straight
-//!   into this thread's cache: no free path needs a temporary array of pointers.
+//!   into this thread's cache: no free path needs a temporary array of pointers. A [`GetCursor`]
+//!   reads in place what a get would copy.
 //!
-//! Bulk calls are all or nothing. Objects are initialised once, when the pool is built, and keep
+//! Bulk calls are all or nothing, bursts take what there is. Objects are initialised once, when the pool is built, and keep
 //! their *resting state* while they are in the pool: neither get nor put touches them.
 //!
 //! ```
@@ -45,7 +47,8 @@
 //!
 //! A thread becomes a *worker* when it first misses: it takes the lowest of [`MAX_WORKERS`]
 //! process-wide ids, and gives it back, caches flushed, when it ends. In each pool the first
-//! [`Builder::workers`] ids have a cache; other threads go to the backend: slower, never wrong.
+//! [`Builder::workers`] ids have a cache; other threads go to the backend: slower, never wrong. Who
+//! wants a cache regardless of ids makes a [`LocalCache`].
 
 mod address;
 mod alarm;
@@ -54,6 +57,7 @@ mod audit;
 pub mod backend;
 mod budget;
 mod builder;
+pub mod burst;
 mod cache;
 mod checked;
 mod construct;
@@ -62,7 +66,10 @@ mod display;
 mod error;
 mod exchange;
 mod get;
+mod get_burst;
+mod get_cursor;
 mod inner;
+mod local_cache;
 #[cfg(all(test, loom))]
 mod loom_names;
 #[cfg(all(test, loom))]
@@ -90,9 +97,12 @@ pub use audit::{Audit, AuditError};
 pub use backend::Backend;
 pub use budget::{BadLimit, Budget};
 pub use builder::{BackendKind, Builder, MAX_CACHE, MAX_OBJECTS};
+pub use burst::Burst;
 pub use checked::{CHECKED, End};
 pub use cursor::PutCursor;
-pub use error::{CreateError, DestroyError, Exhausted};
+pub use error::{CreateError, DestroyError, Exhausted, InPlaceError, LocalCacheError};
+pub use get_cursor::GetCursor;
+pub use local_cache::LocalCache;
 pub use mapping::Mapping;
 pub use names::pools;
 pub use near::NearCache;

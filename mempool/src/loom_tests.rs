@@ -1,6 +1,9 @@
 //! Models of what threads do to each other, run in all interleavings (up to a bound on preemptions).
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test --release -p mempool --lib loom`
+//! `RUSTFLAGS="--cfg loom -Cdebug-assertions" cargo test --release -p mempool --lib loom`
+
+mod local_cache;
+mod spsc;
 
 use crate::backend::{Backend, Lifo, Ring};
 use crate::{BackendKind, Pool, PoolRef, RawPool, worker};

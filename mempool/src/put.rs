@@ -54,7 +54,12 @@ impl PoolRef {
 
     /// # Safety
     /// As for [`PoolRef::put_bulk`]; `taken` is what was taken from `slot` by this thread.
-    unsafe fn put_with_cache(self, slot: NonNull<Slot>, taken: Taken, objs: &[NonNull<u8>]) {
+    pub(crate) unsafe fn put_with_cache(
+        self,
+        slot: NonNull<Slot>,
+        taken: Taken,
+        objs: &[NonNull<u8>],
+    ) {
         // A pointer, not a reference: an argument must stay valid during the call, but the last
         // object that goes to the backend frees the pool, slots included.
         let Taken { base, len, limit } = taken;
@@ -67,7 +72,8 @@ impl PoolRef {
         unsafe {
             if !fits && objs.len() > half {
                 slot.as_ref().restore(len, limit);
-                return self.backend_put(objs);
+                self.give(objs, &slot.as_ref().counters, Writers::Owner);
+                return self.release(objs.len());
             }
             let kept = if fits {
                 len

@@ -3,6 +3,7 @@
 #[cfg(not(loom))]
 mod real {
     pub(crate) use parking_lot::{Condvar, Mutex};
+    use std::mem::MaybeUninit;
     pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
     pub(crate) use std::thread::yield_now;
 
@@ -31,6 +32,36 @@ mod real {
             f(self.0.get())
         }
     }
+
+    /// Copies `values` into `cells`, in one piece.
+    ///
+    /// # Safety
+    /// There are as many of both, and nobody else uses the cells meanwhile.
+    #[inline(always)]
+    pub(crate) unsafe fn write_cells<T: Copy>(cells: &[UnsafeCell<MaybeUninit<T>>], values: &[T]) {
+        debug_assert_eq!(cells.len(), values.len());
+        let to = cells.as_ptr().cast::<T>().cast_mut();
+        // SAFETY: a cell is laid out as its content, may be written through a shared reference,
+        // and is the caller's alone; hence `values`, which is borrowed, is no part of the cells.
+        unsafe { to.copy_from_nonoverlapping(values.as_ptr(), values.len()) };
+    }
+
+    /// Copies `cells` into `out`, in one piece.
+    ///
+    /// # Safety
+    /// There are as many of both, and nobody writes the cells meanwhile.
+    #[inline(always)]
+    pub(crate) unsafe fn read_cells<T: Copy>(
+        cells: &[UnsafeCell<MaybeUninit<T>>],
+        out: &mut [MaybeUninit<T>],
+    ) {
+        debug_assert_eq!(cells.len(), out.len());
+        // SAFETY: a cell is laid out as its content; `out` is borrowed exclusively.
+        unsafe {
+            out.as_mut_ptr()
+                .copy_from_nonoverlapping(cells.as_ptr().cast(), out.len());
+        }
+    }
 }
 
 #[cfg(loom)]
@@ -38,10 +69,38 @@ mod real {
     pub(crate) use loom::cell::UnsafeCell;
     pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
     pub(crate) use loom::thread::yield_now;
+    use std::mem::MaybeUninit;
 
     /// A spin in a model is only useful if another thread moves.
     pub(crate) fn spin_hint() {
         loom::thread::yield_now();
+    }
+
+    /// Copies `values` into `cells`, each watched.
+    ///
+    /// # Safety
+    /// There are as many of both, and nobody else uses the cells meanwhile.
+    pub(crate) unsafe fn write_cells<T: Copy>(cells: &[UnsafeCell<MaybeUninit<T>>], values: &[T]) {
+        assert_eq!(cells.len(), values.len());
+        for (cell, &value) in cells.iter().zip(values) {
+            // SAFETY: as the caller promises.
+            cell.with_mut(|cell| unsafe { (*cell).write(value) });
+        }
+    }
+
+    /// Copies `cells` into `out`, each watched.
+    ///
+    /// # Safety
+    /// There are as many of both, and nobody writes the cells meanwhile.
+    pub(crate) unsafe fn read_cells<T: Copy>(
+        cells: &[UnsafeCell<MaybeUninit<T>>],
+        out: &mut [MaybeUninit<T>],
+    ) {
+        assert_eq!(cells.len(), out.len());
+        for (cell, out) in cells.iter().zip(out) {
+            // SAFETY: as the caller promises.
+            *out = cell.with(|cell| unsafe { *cell });
+        }
     }
 
     /// The model's mutex with `parking_lot`'s interface.

@@ -1,6 +1,7 @@
 //! The typed layer: values that are constructed once and used many times.
 
 use crate::builder::Builder;
+use crate::burst::Burst;
 use crate::error::{CreateError, Exhausted};
 use crate::pool::RawPool;
 use crate::pool_ref::PoolRef;
@@ -39,10 +40,13 @@ pub struct Pool<T: Send + 'static> {
 ///
 /// May outlive the pool's handles. Forgetting it leaks the value and thereby the pool.
 #[must_use = "dropped at once, the value goes straight back"]
+#[repr(transparent)]
 pub struct Pooled<T: Send + 'static> {
     object: NonNull<Object<T>>,
     owns: PhantomData<Object<T>>,
 }
+
+const _: () = assert!(size_of::<Option<Pooled<u64>>>() == size_of::<usize>());
 
 /// What lies in the arena. The name of the pool comes with the value, so that the guard is one
 /// pointer.
@@ -101,6 +105,17 @@ impl<T: Send + 'static> Pool<T> {
 
     /// Takes a value.
     ///
+    /// A guard that is not kept gives its value back at once, which the compiler remarks:
+    ///
+    /// ```compile_fail
+    /// #![deny(unused_must_use)]
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let pool = mempool::Pool::new(2, |index| index)?;
+    /// pool.get()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`Exhausted`] if there is none within this thread's reach.
     #[inline]
@@ -122,6 +137,25 @@ impl<T: Send + 'static> Pool<T> {
             object,
             owns: PhantomData,
         })
+    }
+
+    /// Takes `N` values, or none.
+    ///
+    /// # Errors
+    /// [`Exhausted`] if there are not so many within this thread's reach.
+    #[inline]
+    pub fn get_bulk<const N: usize>(&self) -> Result<Burst<T, N>, Exhausted> {
+        let mut burst = Burst::new();
+        burst.fill_all(self)?;
+        Ok(burst)
+    }
+
+    /// Takes as many values as there are, up to `N`.
+    #[inline]
+    pub fn get_burst<const N: usize>(&self) -> Burst<T, N> {
+        let mut burst = Burst::new();
+        burst.fill(self);
+        burst
     }
 
     /// The pool below, for its counts and statistics.
@@ -154,6 +188,15 @@ impl<T: Send + 'static> Clone for Pool<T> {
 impl<T: Send + 'static> std::fmt::Debug for Pool<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Pool").field(&self.raw).finish()
+    }
+}
+
+impl<T: Send + 'static> Pooled<T> {
+    /// The pool whose value this is.
+    #[inline(always)]
+    pub(crate) fn pool_ref(&self) -> PoolRef {
+        // SAFETY: written when the pool was built, and never changed.
+        unsafe { (*self.object.as_ptr()).pool }
     }
 }
 

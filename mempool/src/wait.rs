@@ -93,7 +93,7 @@ impl PoolRef {
             if result.is_err() {
                 result = self.wait_for_bulk(out, deadline);
             }
-            self.got(out, result)?;
+            self.got(out, result, self.own_counters())?;
             self.on_got(out);
         }
         Ok(())

@@ -3,9 +3,10 @@
 #[path = "support/helpers.rs"]
 mod helpers;
 
-use mempool::{BackendKind, RawPool};
+use mempool::{BackendKind, Burst, LocalCache, Pool, RawPool};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::mem::MaybeUninit;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 struct Counting;
@@ -28,6 +29,40 @@ unsafe impl GlobalAlloc for Counting {
 
 #[global_allocator]
 static COUNTING: Counting = Counting;
+
+/// Bursts, a local cache, and reading in place.
+fn other_ways(pool: &RawPool, local: &mut LocalCache, cache: usize) {
+    let mut out = [MaybeUninit::uninit(); 40];
+    for _ in 0..10 {
+        assert_eq!(pool.get_burst(&mut out), 40);
+        // SAFETY: written; objects are given up once.
+        unsafe { local.put_bulk(out.assume_init_ref()) };
+        local.get_bulk(&mut out).unwrap();
+        // SAFETY: as above.
+        unsafe { pool.pool_ref().put_bulk(out.assume_init_ref()) };
+        let n = cache.min(4);
+        let in_place = pool.get_in_place(n, |objs| {
+            let mut held = [NonNull::dangling(); 4];
+            held[..n].copy_from_slice(objs);
+            held
+        });
+        if let Ok(held) = in_place {
+            helpers::give(pool, &held[..n]);
+        }
+    }
+}
+
+/// Bursts of typed values.
+fn bursts(pools: &[Pool<u64>; 2]) {
+    for _ in 0..10 {
+        let mut burst: Burst<u64, 64> = pools[0].get_bulk().unwrap();
+        burst.truncate(50);
+        assert_eq!(burst.fill(&pools[1]), 14);
+        burst.drain().take(3).for_each(drop);
+        burst.fill_all(&pools[1]).unwrap();
+        burst.into_iter().skip(5).take(3).for_each(drop);
+    }
+}
 
 // One test in this binary: nobody else allocates meanwhile.
 #[test]
@@ -58,10 +93,21 @@ fn nothing_allocates_after_creation() {
                     helpers::give(&pool, &[obj]);
                 }
             }
+            assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), before);
+            let mut local = pool.local_cache(32).unwrap();
+            let before_the_rest = ALLOCATIONS.load(Ordering::Relaxed);
+            other_ways(&pool, &mut local, cache);
+            assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), before_the_rest);
+            drop(local);
+            let before = before_the_rest;
             pool.flush_thread_cache();
             assert!(pool.is_full());
             assert!(pool.get_bulk(&mut [MaybeUninit::uninit(); 1001]).is_err());
             assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), before);
         }
     }
+    let pools = [(), ()].map(|()| Pool::new(256, |_| 0_u64).unwrap());
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    bursts(&pools);
+    assert_eq!(ALLOCATIONS.load(Ordering::Relaxed), before);
 }
