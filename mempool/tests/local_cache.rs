@@ -125,10 +125,12 @@ fn fault_v1_burst_sizes_around_powers_of_two() {
         cache.flush();
         assert!(pool.is_full());
         assert!(get(&mut cache, 70_001).is_err());
-        assert_eq!(
-            cache.get_burst(&mut vec![MaybeUninit::uninit(); 65_536]),
-            65_536
-        );
+        let mut out = vec![MaybeUninit::uninit(); 65_536];
+        assert_eq!(cache.get_burst(&mut out), 65_536);
+        // SAFETY: written, and given up once.
+        unsafe { cache.put_bulk(out.assume_init_ref()) };
+        drop(cache);
+        assert_whole(&pool);
     }
 }
 
