@@ -8,42 +8,51 @@ use mempool::{BackendKind, RawPool};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
-/// A pool with the backend and caches that `RING` and `CACHED` say.
-pub(super) struct Pool<const RING: bool, const CACHED: bool>(RawPool);
+const LIFO: u8 = 0;
+const RING: u8 = 1;
+const SPSC: u8 = 2;
+
+/// A pool with the backend that `KIND` names, with caches or without.
+pub(super) struct Pool<const KIND: u8, const CACHED: bool>(RawPool);
 
 /// The default backend.
-pub(super) type Ours = Pool<false, true>;
+pub(super) type Ours = Pool<LIFO, true>;
 /// The ring for many producers and consumers.
-pub(super) type Ring = Pool<true, true>;
+pub(super) type Ring = Pool<RING, true>;
 /// The default backend alone.
-pub(super) type LifoNoCache = Pool<false, false>;
+pub(super) type LifoNoCache = Pool<LIFO, false>;
 /// The ring alone.
-pub(super) type RingNoCache = Pool<true, false>;
+pub(super) type RingNoCache = Pool<RING, false>;
+/// The ring for one producer and one consumer, alone: with caches both threads would give to it,
+/// each when it starts a round with an empty one.
+pub(super) type SpscNoCache = Pool<SPSC, false>;
 
 // SAFETY: the pool hands out each object once and takes it back from any thread.
-unsafe impl<const RING: bool, const CACHED: bool> Store for Pool<RING, CACHED> {
-    const NAME: &'static str = match (RING, CACHED) {
-        (false, true) => "ours",
-        (true, true) => "ring",
-        (false, false) => "lifo-nocache",
-        (true, false) => "ring-nocache",
+unsafe impl<const KIND: u8, const CACHED: bool> Store for Pool<KIND, CACHED> {
+    const NAME: &'static str = match (KIND, CACHED) {
+        (LIFO, true) => "ours",
+        (RING, true) => "ring",
+        (LIFO, false) => "lifo-nocache",
+        (RING, false) => "ring-nocache",
+        _ => "spsc-nocache",
     };
     const CACHED: bool = CACHED;
     type Lane<'a> = Way<'a>;
 
     fn build() -> Result<Self, String> {
-        let kind = if RING {
-            BackendKind::Ring
-        } else {
-            BackendKind::Lifo
-        };
-        RawPool::builder(OBJECT)
+        let builder = RawPool::builder(OBJECT)
             .capacity(CAPACITY)
-            .cache(if CACHED { CACHE } else { 0 })
-            .backend(kind)
-            .build()
-            .map(Pool)
-            .map_err(|e| e.to_string())
+            .cache(if CACHED { CACHE } else { 0 });
+        match KIND {
+            LIFO => builder.backend(BackendKind::Lifo),
+            RING => builder.backend(BackendKind::Ring),
+            // SAFETY: `one_way` alone uses it: one thread gets and another puts; what is done with
+            // it before and after a round is ordered by the start and the end of the other thread's job.
+            _ => unsafe { builder.spsc_backend() },
+        }
+        .build()
+        .map(Pool)
+        .map_err(|e| e.to_string())
     }
 
     fn lane(&self) -> Way<'_> {

@@ -135,8 +135,7 @@ pub(super) trait Visit {
     fn shared<S: Store + Sync>(&mut self) -> Result<(), String>;
 }
 
-/// Ours, the backends without caches, and the yardsticks. A backend for one getting and one giving
-/// thread has its place in [`one_way`].
+/// Ours, the backends without caches, and the yardsticks.
 pub(super) fn own(visit: &mut impl Visit) -> Result<(), String> {
     use super::{ours, yardstick};
     visit.shared::<ours::Ours>()?;
@@ -149,8 +148,8 @@ pub(super) fn own(visit: &mut impl Visit) -> Result<(), String> {
 
 /// Those, and what only one getting and one giving thread may use.
 pub(super) fn one_way(visit: &mut impl Visit) -> Result<(), String> {
-    // The single-producer single-consumer ring belongs here, and nowhere else: `ours::Spsc`.
-    own(visit)
+    own(visit)?;
+    visit.shared::<super::ours::SpscNoCache>()
 }
 
 /// The peers, in builds that have them.
