@@ -85,10 +85,12 @@ impl Mbuf {
         let Some(end) = offset.checked_add(len) else {
             return Err(OutOfRange { offset, len, have }.into());
         };
-        let from = offset.min(have);
-        let staged = cow::stage(self, from, end.min(have) - from, set)?;
+        // Room before copies: were the last segment seen as shared first and as ours then, its
+        // copy would be taken to have the room of the original.
         let grow = end.saturating_sub(have);
         let in_tail = grow.min(self.last_raw().view().tailroom());
+        let from = offset.min(have);
+        let staged = cow::stage(self, from, end.min(have) - from, set)?;
         let behind = set.room_chain(grow - in_tail)?;
 
         cow::commit(self, staged);
