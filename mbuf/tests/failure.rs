@@ -145,21 +145,25 @@ fn every_edit_survives_the_failure_of_any_allocation() {
         ),
         (
             "prepend_with",
-            |m, set| Ok(m.prepend_with(1000, set).map(drop)?),
+            |m, set| m.prepend_with(1000, set).map(drop).map_err(EditError::from),
             2,
         ),
         (
             "append_with",
-            |m, set| Ok(m.append_with(3000, set).map(drop)?),
+            |m, set| m.append_with(3000, set).map(drop).map_err(EditError::from),
             2,
         ),
-        ("make_writable", |m, set| Ok(m.make_writable(set)?), 2),
+        (
+            "make_writable",
+            |m, set| m.make_writable(set).map_err(EditError::from),
+            2,
+        ),
         (
             "make_range_writable",
             |m, set| m.make_range_writable(189, 1, set),
             1,
         ),
-        ("defrag", |m, set| Ok(m.defrag(set)?), 2),
+        ("defrag", |m, set| m.defrag(set).map_err(EditError::from), 2),
         (
             "split in a cluster",
             |m, set| m.split(150, set).map(drop),

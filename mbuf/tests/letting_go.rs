@@ -55,6 +55,10 @@ fn shared(set: &BufferSet) -> (Mbuf, Mbuf) {
     (m, sharer)
 }
 
+fn nines(room: &mut [u8]) {
+    room.fill(9);
+}
+
 #[test]
 fn an_edit_goes_right_whenever_another_owner_lets_go() {
     type Operation = fn(&mut Mbuf, &BufferSet) -> Result<(), EditError>;
@@ -91,36 +95,44 @@ fn an_edit_goes_right_whenever_another_owner_lets_go() {
         ),
         (
             "pulldown within",
-            |m, set| Ok(m.pulldown(600, 100, set)?.fill(9)),
+            |m, set| m.pulldown(600, 100, set).map(nines),
             Box::new(fill(600, 100)),
         ),
         (
             "pulldown across",
-            |m, set| Ok(m.pulldown(400, 900, set)?.fill(9)),
+            |m, set| m.pulldown(400, 900, set).map(nines),
             Box::new(fill(400, 900)),
         ),
         (
             "make_space",
-            |m, set| Ok(m.make_space(700, 300, set)?.fill(9)),
+            |m, set| m.make_space(700, 300, set).map(nines),
             Box::new(gap(700, 300)),
         ),
         (
             "prepend_with",
-            |m, set| Ok(m.prepend_with(300, set)?.fill(9)),
+            |m, set| m.prepend_with(300, set).map(nines).map_err(EditError::from),
             Box::new(gap(0, 300)),
         ),
         (
             "append_with",
-            |m, set| Ok(m.append_with(300, set)?.fill(9)),
+            |m, set| m.append_with(300, set).map(nines).map_err(EditError::from),
             Box::new(gap(LEN, 300)),
         ),
-        ("make_writable", |m, set| Ok(m.make_writable(set)?), same()),
+        (
+            "make_writable",
+            |m, set| m.make_writable(set).map_err(EditError::from),
+            same(),
+        ),
         (
             "make_contiguous",
             |m, set| m.make_contiguous(1100, set),
             same(),
         ),
-        ("defrag", |m, set| Ok(m.defrag(set)?), same()),
+        (
+            "defrag",
+            |m, set| m.defrag(set).map_err(EditError::from),
+            same(),
+        ),
     ];
     for (name, operation, model) in operations {
         for gets in 0.. {

@@ -268,3 +268,47 @@ fn bsd_defrag_of_more_than_a_cluster_leaves_the_chain() {
     m.defrag(&set).unwrap();
     holds(&m, 65_536, &[65_536]);
 }
+
+#[test]
+fn bsd_pullup_into_new_storage_keeps_the_lead_or_the_alignment() {
+    let set = set();
+    for (n, lead) in [(1000, 1001), (1500, 1), (2048, 0)] {
+        let mut m = set.header_with(2048).unwrap();
+        m.set_lead(1001).unwrap();
+        m.append(100).unwrap().copy_from_slice(&numbered(0, 100));
+        let sharer = m.clone_packet(&set).unwrap();
+        m.cat(set.copy_in(&numbered(100, 2000), 0).unwrap());
+        m.make_contiguous(n, &set).unwrap();
+        holds(&m, 2100, &[n, 2100 - n]);
+        assert_eq!((m.first().lead(), m.first().capacity()), (lead, 2048));
+        drop(sharer);
+    }
+}
+
+/// The mbuf is of a pool with less inline room than the set that storage comes from.
+#[test]
+fn bsd_pullup_with_buffers_of_another_set_never_counts_on_their_room() {
+    let room = mbuf::Room {
+        header: 16,
+        plain: 16,
+        charge: 200,
+    };
+    let small = mbuf::BufferSet::builder(8).room(room).class(2048, 2);
+    let (small, large) = (small.build().unwrap(), set());
+    let mut m = small.header_with(2048).unwrap();
+    m.append(50).unwrap().copy_from_slice(&numbered(0, 50));
+    let sharer = m.clone_packet(&small).unwrap();
+    m.cat(large.copy_in(&numbered(50, 50), 0).unwrap());
+    m.make_contiguous(100, &large).unwrap();
+    holds(&m, 100, &[100]);
+    assert_eq!(
+        (clustered(&m), m.first().charge()),
+        (vec![2048], 200 + 2048)
+    );
+    let mut again = sharer.clone_packet(&small).unwrap();
+    again.make_writable(&large).unwrap();
+    holds(&again, 50, &[50]);
+    assert_eq!(clustered(&again), [2048]);
+    drop((m, again, sharer));
+    assert!(small.is_full() && large.is_full());
+}

@@ -163,7 +163,7 @@ impl World<'_> {
         }
         self.frozen.push((shared, bytes));
         if self.frozen.len() > super::PACKETS {
-            self.frozen.remove(0);
+            drop(self.frozen.remove(0));
         }
         "into_shared"
     }

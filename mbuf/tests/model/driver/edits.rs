@@ -1,7 +1,7 @@
 //! Steps that edit one packet.
 
 use super::{Live, Source, World};
-use mbuf::Packet;
+use mbuf::{EditError, Packet};
 
 impl World<'_> {
     pub(super) fn edit(&mut self, i: usize, src: &mut Source<'_>) -> &'static str {
@@ -180,7 +180,7 @@ impl World<'_> {
 
     fn make_writable(&mut self, i: usize, src: &mut Source<'_>) -> &'static str {
         if src.one_in(2) {
-            let done = self.attempt(i, |m, set| Ok(m.make_writable(set)?));
+            let done = self.attempt(i, |m, set| m.make_writable(set).map_err(EditError::from));
             assert!(!done || self.live[i].m.is_writable());
             return "make_writable";
         }
@@ -201,7 +201,7 @@ impl World<'_> {
 
     fn one_segment(&mut self, i: usize, src: &mut Source<'_>) -> &'static str {
         if src.one_in(2) {
-            let done = self.attempt(i, |m, set| Ok(m.defrag(set)?));
+            let done = self.attempt(i, |m, set| m.defrag(set).map_err(EditError::from));
             assert!(!done || self.live[i].m.nsegs() == 1);
             return "defrag";
         }
@@ -266,10 +266,12 @@ impl World<'_> {
         self.refused(i, |m, set| m.make_range_writable(off, over, set));
         self.refused(i, |m, set| m.split(far, set));
         self.refused(i, |m, set| m.write_at(usize::MAX, &[1], set));
-        self.refused(i, |m, _| Ok(m.trim_front(far)?));
-        self.refused(i, |m, _| Ok(m.trim_back(far)?));
-        self.refused(i, |m, _| Ok(m.locate(far).map(drop)?));
-        self.refused(i, |m, _| Ok(m.pieces(off, over).map(drop)?));
+        self.refused(i, |m, _| m.trim_front(far).map_err(EditError::from));
+        self.refused(i, |m, _| m.trim_back(far).map_err(EditError::from));
+        self.refused(i, |m, _| m.locate(far).map(drop).map_err(EditError::from));
+        self.refused(i, |m, _| {
+            m.pieces(off, over).map(drop).map_err(EditError::from)
+        });
         "ranges beyond the end"
     }
 }
