@@ -163,6 +163,11 @@ fn bsd_pulldown_uses_the_tailroom_then_the_next_headroom() {
     holds(&m, 120, &[20, 90, 10]);
     assert_eq!((address(&m, 1), set.in_use()), (before, used - 1));
 
+    // Room behind to the byte.
+    let mut m = chain(&set, &[MHLEN - 40, 60]);
+    m.pulldown(100, 44, &set).unwrap();
+    holds(&m, MHLEN + 20, &[MHLEN, 20]);
+
     // No room behind, but the next has room in front.
     let mut m = set.header().unwrap();
     m.append(MHLEN)

@@ -135,6 +135,25 @@ fn bsd_copyback_never_writes_shared_storage() {
 }
 
 #[test]
+fn bsd_unshare_copies_what_the_range_touches() {
+    let set = set();
+    for (off, len, own) in [
+        (500, 500, [false, true, false]),
+        (499, 2, [true, true, false]),
+        (500, 0, [false, false, false]),
+        (0, 1500, [true, true, true]),
+    ] {
+        let mut m = chain(&set, &[500, 500, 500]);
+        let sharer = m.clone_packet(&set).unwrap();
+        m.make_range_writable(off, len, &set).unwrap();
+        let shared: Vec<_> = m.segments().map(|s| !s.is_shared()).collect();
+        assert_eq!(shared, own, "{len} at {off}");
+        holds(&m, 1500, &[500, 500, 500]);
+        drop(sharer);
+    }
+}
+
+#[test]
 fn bsd_copyback_of_too_much_changes_nothing() {
     let set = set();
     let mut m = chain(&set, &[10, 10]);
@@ -174,6 +193,18 @@ fn bsd_makespace_moves_the_shorter_side() {
     assert_eq!(spread(0, 10), 390);
     assert_eq!(spread(100, 10), 400);
     assert_eq!(spread(100, 0), 400);
+}
+
+#[test]
+fn bsd_makespace_moves_the_longer_side_into_the_only_room() {
+    let set = set();
+    let mut m = set.header().unwrap();
+    m.set_lead(MHLEN - 100).unwrap();
+    m.append(100).unwrap().copy_from_slice(&numbered(0, 100));
+    m.make_space(80, MHLEN - 100, &set).unwrap().fill(0xee);
+    let mut want = numbered(0, 100);
+    want.splice(80..80, [0xee; MHLEN - 100]);
+    assert_eq!((m.to_vec(), m.nsegs(), m.first().lead()), (want, 1, 0));
 }
 
 #[test]
