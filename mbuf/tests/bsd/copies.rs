@@ -12,6 +12,8 @@ fn bsd_copym_of_a_header_without_bytes_before_a_full_plain_mbuf() {
     assert_eq!(copy.to_vec(), numbered(0, MLEN + 10));
     assert_eq!(copy.first().capacity(), MHLEN);
     assert_eq!((copy.first().len(), copy.nsegs()), (MHLEN, 3));
+    let headers: Vec<_> = copy.segments().map(|s| s.is_header()).collect();
+    assert_eq!(headers, [true, false, false]);
 }
 
 #[test]
@@ -24,6 +26,7 @@ fn bsd_copym_edges() {
     assert_eq!((mid.to_vec(), mid.user()), (numbered(5, 510), 0));
     assert!(mid.segments().nth(1).unwrap().is_shared());
     assert_eq!(mid.first().lead(), 5, "inline bytes at the same place");
+    assert!(!mid.first().is_header() && copy(0, 3).unwrap().first().is_header());
     assert_eq!(
         copy(0, 3).unwrap().user(),
         4,

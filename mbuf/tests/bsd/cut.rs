@@ -73,6 +73,15 @@ fn bsd_split_at_the_ends_leaves_one_empty_header_mbuf() {
 }
 
 #[test]
+fn bsd_split_at_the_end_leaves_empty_mbufs_where_they_are() {
+    let set = set();
+    let mut m = chain(&set, &[100, 0, 0]);
+    let tail = m.split(100, &set).unwrap();
+    holds(&m, 100, &[100, 0, 0]);
+    assert_eq!((tail.nsegs(), tail.first().is_header()), (1, true));
+}
+
+#[test]
 fn bsd_split_shares_clusters_and_copies_inline_bytes() {
     let set = set();
     let mut m = chain(&set, &[500]);
