@@ -33,8 +33,8 @@ impl BufferSet {
         Ok(m)
     }
 
-    /// A packet of `bytes` with `lead` bytes of headroom: in one storage, or, when no cluster is
-    /// to be had, in as many mbufs as it takes. No bytes give an empty packet.
+    /// A packet of `bytes` with `lead` bytes of headroom: in one storage, or, when there is no
+    /// such cluster, in as many mbufs as it takes. No bytes give an empty packet.
     ///
     /// # Errors
     /// [`AllocError`]; nothing is taken then.
@@ -53,7 +53,7 @@ impl BufferSet {
                 fill(&mut m, bytes);
                 Ok(m)
             }
-            Err(e) if lead > self.header_room() || bytes.is_empty() => Err(e),
+            Err(e) if bytes.is_empty() => Err(e),
             Err(_) => self.copy_in_small(bytes, lead),
         }
     }
