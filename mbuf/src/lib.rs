@@ -48,9 +48,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `unsafe` is confined to `header`, `cluster`, `handle`, `segment`, `chain`, `pool` and `free`;
+//! `unsafe` is confined to `header`, `cluster`, `handle`, `segment`, `chain`, `pool`, `free`, and
+//! of the edits to `edit`, `edit::surgery` and `edit::storage`;
 //! `DESIGN.md` beside this crate's sources holds the argument as a whole.
 
+mod alloc;
 mod chain;
 mod cluster;
 mod copy;
@@ -70,7 +72,8 @@ mod sync;
 mod word;
 
 pub use chain::Chain;
-pub use error::{AllocError, CopyError, CreateError, NoRoom, OutOfRange};
+pub use copy::ByteSlices;
+pub use error::{AllocError, CopyError, CreateError, EditError, NoRoom, OutOfRange, ReadError};
 pub use free::{FreeStrategy, free_bulk, free_bulk_with, raw};
 pub use handle::{Mbuf, SharedMbuf, TxMbuf};
 pub use offload::{OffloadFlags, TxOffload};
