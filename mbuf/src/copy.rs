@@ -71,7 +71,7 @@ pub(crate) fn gather(
     Ok(())
 }
 
-/// A chain with the same bytes: clusters by reference, inline room by bytes.
+/// A chain with the same bytes: clusters and external storage by reference, inline room by bytes.
 pub(crate) fn reference(
     segments: Segments<'_>,
     have: usize,
@@ -84,7 +84,7 @@ pub(crate) fn reference(
     let mut copy = Chain::new();
     for piece in pieces(segments, offset, len) {
         let head = copy.is_empty() && (headed || copy.segs() > 0);
-        if piece.seg.cluster().is_some() {
+        if piece.seg.counted().is_some() {
             let mut m = if head { set.header()? } else { set.plain()? };
             m.refer_to(piece.seg, piece.at, piece.len);
             copy.push_back(m);
