@@ -8,7 +8,6 @@ use crate::wipe;
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
-use std::sync::Arc;
 
 /// What stands for one piece of external memory: a heap block, which begins with the count, and
 /// behind which its owner lies.
@@ -123,7 +122,7 @@ impl RecordPtr {
 /// Making one takes one heap allocation; cloning and attaching take none.
 ///
 /// ```
-/// use mbuf::{BufferSet, External, Packet};
+/// use mbuf::{BufferSet, Packet};
 /// use std::sync::Arc;
 ///
 /// let set = BufferSet::standard(64, 8)?;
@@ -180,42 +179,12 @@ impl External {
         external
     }
 
-    /// `len` bytes at `data`, read-only; `free` is called when the last reference is gone.
-    ///
-    /// # Safety
-    /// The bytes are initialised, and until `free` is called they stay where they are, may be read
-    /// from any thread, and are not written by anybody.
-    pub unsafe fn from_raw_parts(
-        data: NonNull<u8>,
-        len: usize,
-        free: impl FnOnce() + Send + 'static,
-    ) -> Self {
-        // SAFETY: by contract.
-        unsafe { Self::place(data, len, false, OnDrop(Some(free))).0 }
-    }
-
-    /// `len` bytes at `data`, writable while there is one reference; `free` is called when the last one
-    /// is gone.
-    ///
-    /// # Safety
-    /// The bytes are initialised, and until `free` is called they stay where they are and nobody
-    /// else reads or writes them.
-    #[doc(alias = "M_EXTWR")]
-    pub unsafe fn from_raw_parts_mut(
-        data: NonNull<u8>,
-        len: usize,
-        free: impl FnOnce() + Send + 'static,
-    ) -> Self {
-        // SAFETY: by contract.
-        unsafe { Self::place(data, len, true, OnDrop(Some(free))).0 }
-    }
-
     /// Puts a record and its owner on the heap.
     ///
     /// # Safety
     /// The bytes are valid until the owner is dropped, also on another thread; if they are writable,
     /// nobody else has access to them.
-    unsafe fn place<O: Send>(
+    pub(crate) unsafe fn place<O: Send>(
         data: NonNull<u8>,
         len: usize,
         writable: bool,
@@ -322,76 +291,53 @@ unsafe fn drop_owner<O>(record: RecordPtr, _: &mut Later) {
     drop(unsafe { Box::from_raw(record.0.cast::<Owned<O>>().as_ptr()) });
 }
 
-/// Calls when it is dropped.
-struct OnDrop<F: FnOnce()>(Option<F>);
+#[cfg(all(test, loom))]
+mod loom_tests {
+    use super::*;
+    use loom::sync::Arc;
+    use loom::sync::atomic::{AtomicU32, Ordering};
 
-impl<F: FnOnce()> Drop for OnDrop<F> {
-    fn drop(&mut self) {
-        if let Some(call) = self.0.take() {
-            call();
+    /// Reads what all holders wrote, when it goes.
+    struct Owner(Arc<[AtomicU32; 3]>, Arc<loom::cell::UnsafeCell<u32>>);
+
+    // SAFETY: the cell is touched when the owner is dropped, which the model watches.
+    unsafe impl Send for Owner {}
+
+    impl AsRef<[u8]> for Owner {
+        fn as_ref(&self) -> &[u8] {
+            &[]
         }
     }
-}
 
-/// A vector without the claim, which a `Vec` has, that its bytes are reached through it alone.
-pub(crate) struct RawVec {
-    data: NonNull<u8>,
-    len: usize,
-    capacity: usize,
-}
-
-// SAFETY: it is a vector of bytes.
-unsafe impl Send for RawVec {}
-
-impl RawVec {
-    /// The vector, and its bytes.
-    pub(crate) fn new(bytes: Vec<u8>) -> (Self, NonNull<[u8]>) {
-        let mut bytes = ManuallyDrop::new(bytes);
-        let (len, capacity) = (bytes.len(), bytes.capacity());
-        // SAFETY: a vector's pointer is never null.
-        let data = unsafe { NonNull::new_unchecked(bytes.as_mut_ptr()) };
-        let raw = Self {
-            data,
-            len,
-            capacity,
-        };
-        (raw, NonNull::slice_from_raw_parts(data, len))
+    impl Drop for Owner {
+        fn drop(&mut self) {
+            assert!(self.0.iter().all(|seen| seen.load(Ordering::Relaxed) == 1));
+            self.1.with_mut(|p| unsafe { *p += 1 });
+        }
     }
-}
 
-impl Drop for RawVec {
-    fn drop(&mut self) {
-        // SAFETY: taken from a vector, once.
-        drop(unsafe { Vec::from_raw_parts(self.data.as_ptr(), self.len, self.capacity) });
-    }
-}
-
-impl From<Vec<u8>> for External {
-    /// Writable; the vector's bytes, not its spare capacity.
-    fn from(bytes: Vec<u8>) -> Self {
-        let (owner, bytes) = RawVec::new(bytes);
-        // SAFETY: the vector's own bytes, which nobody else has.
-        unsafe { Self::place(bytes.cast(), bytes.len(), true, owner).0 }
-    }
-}
-
-impl From<Box<[u8]>> for External {
-    /// Writable.
-    fn from(bytes: Box<[u8]>) -> Self {
-        Vec::from(bytes).into()
-    }
-}
-
-impl From<Arc<[u8]>> for External {
-    /// Read-only.
-    fn from(bytes: Arc<[u8]>) -> Self {
-        Self::from_owner(bytes)
-    }
-}
-
-impl From<&'static [u8]> for External {
-    /// Read-only.
-    fn from(bytes: &'static [u8]) -> Self {
-        Self::from_owner(bytes)
+    /// Three holders on three threads: the owner goes once, after all that they did.
+    #[test]
+    fn loom_the_owner_goes_once_and_sees_what_all_holders_did() {
+        loom::model(|| {
+            let seen = Arc::new([0, 0, 0].map(AtomicU32::new));
+            let gone = Arc::new(loom::cell::UnsafeCell::new(0));
+            let first = External::from_owner(Owner(seen.clone(), gone.clone()));
+            let hold = |external: External, seen: Arc<[AtomicU32; 3]>, at: usize| {
+                seen[at].store(1, Ordering::Relaxed);
+                drop(external);
+            };
+            let threads: Vec<_> = (1..3)
+                .map(|at| {
+                    let (external, seen) = (first.clone(), seen.clone());
+                    loom::thread::spawn(move || hold(external, seen, at))
+                })
+                .collect();
+            hold(first, seen, 0);
+            for t in threads {
+                t.join().unwrap();
+            }
+            assert_eq!(gone.with(|p| unsafe { *p }), 1);
+        });
     }
 }

@@ -51,7 +51,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `unsafe` is confined to `header`, `cluster`, `external`, `attach`, `wipe`, `handle`, `segment`,
+//! `unsafe` is confined to `header`, `cluster`, `external`, `owner`, `attach`, `wipe`, `handle`, `segment`,
 //! `chain`, `pool`, `pinned` and `free`;
 //! `DESIGN.md` beside this crate's sources holds the argument as a whole.
 
@@ -67,6 +67,7 @@ mod free;
 mod handle;
 mod header;
 mod offload;
+mod owner;
 mod packet;
 mod pinned;
 mod plain;

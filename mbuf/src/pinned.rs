@@ -1,8 +1,8 @@
 //! Pools whose mbufs have their rooms in memory of the caller's own, each in a slice of it for good.
 
 use crate::error::CreateError;
-use crate::external::RawVec;
 use crate::header::PINNED;
+use crate::owner::RawVec;
 use crate::pool::{MbufPool, Room};
 use mempool::Builder;
 use std::any::Any;

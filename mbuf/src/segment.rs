@@ -118,10 +118,10 @@ impl<'a> Segment<'a> {
         match self.counted() {
             // SAFETY: the handle that is borrowed holds the element.
             None => unsafe { self.ptr.word() }.load() & word::WIPE != 0,
-            // SAFETY: this segment holds one of the references while it is borrowed.
             Some(storage) => {
-                !self.fields().flags.contains(SegFlags::READ_ONLY)
-                    && unsafe { storage.count() }.wipes()
+                // SAFETY: this segment holds one of the references while it is borrowed.
+                let asked = unsafe { storage.count() }.wipes();
+                asked && !self.fields().flags.contains(SegFlags::READ_ONLY)
             }
         }
     }

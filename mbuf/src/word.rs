@@ -120,7 +120,7 @@ mod tests {
         assert_eq!(word & (NEXT | STORAGE), 0);
         assert_eq!(resting_of(word | NEXT | STORAGE | 5), word);
         assert_eq!((NEXT | STORAGE).count_ones(), 4, "one bit each");
-        assert!(NEXT > COUNT && STORAGE < 1 << POOL_SHIFT);
+        const { assert!(NEXT > COUNT && STORAGE < 1 << POOL_SHIFT) };
         assert_ne!(resting(1), resting(2));
         assert_eq!(resting_of(resting(POOL_IDS - 1)), resting(POOL_IDS - 1));
     }
