@@ -217,15 +217,16 @@ unsafe fn successor(seg: HeaderPtr, word: u64) -> Option<(HeaderPtr, u64)> {
 unsafe fn restore(seg: HeaderPtr, word: u64, later: &mut Later) {
     // SAFETY: owned.
     unsafe {
-        if word & word::STORAGE == word::CLUSTER {
+        if word & word::STORAGE != 0 {
+            if word & word::STORAGE != word::CLUSTER {
+                return restore_rare(seg, word, later);
+            }
             if let Some(storage) = seg.fields().storage {
                 let cluster = storage.cluster();
                 if cluster.release() {
                     cluster.get().pool.put(cluster.object());
                 }
             }
-        } else if word & word::STORAGE != 0 {
-            restore_rare(seg, word, later);
         }
         seg.word().set(word::resting_of(word));
     }
@@ -248,6 +249,7 @@ unsafe fn restore_rare(seg: HeaderPtr, word: u64, later: &mut Later) {
         {
             release_storage(storage, word, later);
         }
+        seg.word().set(word::resting_of(word));
     }
 }
 
