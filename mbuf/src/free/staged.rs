@@ -3,7 +3,7 @@
 
 use super::{Later, restore, successor};
 use crate::header::HeaderPtr;
-use crate::word::resting_of;
+use crate::word::{self, resting_of};
 use mempool::PoolRef;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -30,8 +30,10 @@ pub(super) unsafe fn free(slots: &[Option<HeaderPtr>], later: &mut Later) {
             let mut next = Some((ptr, word));
             while let Some((seg, word)) = next {
                 next = successor(seg, word);
-                if word != resting_of(word) {
+                if word & word::STORAGE != 0 {
                     detach(seg, word, later);
+                } else if word != resting_of(word) {
+                    seg.word().set(resting_of(word));
                 }
                 let here = Some(seg.fields().pool);
                 if pool != here || len == PENDING {
@@ -58,7 +60,7 @@ unsafe fn put(pool: Option<PoolRef>, objects: &[MaybeUninit<NonNull<u8>>]) {
     }
 }
 
-/// Brings a segment that does not rest to rest.
+/// Brings a segment that has storage besides its room, or is to be wiped, to rest.
 ///
 /// # Safety
 /// The caller owns the segment; `word` is its word.
