@@ -38,7 +38,7 @@ impl Mbuf {
         SegmentMut(self.first_raw())
     }
 
-    /// The bytes of the first segment, or `None` when its storage is shared.
+    /// The bytes of the first segment, or `None` when its storage is read-only.
     #[doc(alias = "mtod")]
     #[inline]
     pub fn data_mut(&mut self) -> Option<&mut [u8]> {
@@ -49,7 +49,7 @@ impl Mbuf {
     /// left from earlier use.
     ///
     /// # Errors
-    /// [`NoRoom`] when the headroom is shorter or the storage is shared.
+    /// [`NoRoom`] when the headroom is shorter or the storage is read-only.
     #[doc(alias = "rte_pktmbuf_prepend")]
     #[inline]
     pub fn prepend(&mut self, n: usize) -> Result<&mut [u8], NoRoom> {
@@ -66,7 +66,7 @@ impl Mbuf {
     /// earlier use.
     ///
     /// # Errors
-    /// [`NoRoom`] when the tailroom is shorter or the storage is shared.
+    /// [`NoRoom`] when the tailroom is shorter or the storage is read-only.
     #[doc(alias = "rte_pktmbuf_append")]
     #[inline]
     pub fn append(&mut self, n: usize) -> Result<&mut [u8], NoRoom> {
@@ -161,11 +161,11 @@ impl Mbuf {
     /// On an empty first segment: leaves `n` bytes of headroom.
     ///
     /// # Errors
-    /// [`NoRoom`] when the storage is smaller, holds data, or is shared.
+    /// [`NoRoom`] when the storage is smaller, holds data, or is read-only.
     #[doc(alias = "rte_pktmbuf_reset_headroom")]
     pub fn set_lead(&mut self, n: usize) -> Result<(), NoRoom> {
         let seg = self.first();
-        let have = if seg.is_empty() && !seg.is_shared() {
+        let have = if seg.is_empty() && seg.is_writable() {
             seg.capacity()
         } else {
             0
@@ -181,7 +181,7 @@ impl Mbuf {
     /// rounded down to a multiple of 8.
     ///
     /// # Errors
-    /// [`NoRoom`] when the storage is smaller, holds data, or is shared.
+    /// [`NoRoom`] when the storage is smaller, holds data, or is read-only.
     #[doc(alias = "m_align")]
     pub fn align_end(&mut self, len: usize) -> Result<(), NoRoom> {
         let capacity = self.first().capacity();

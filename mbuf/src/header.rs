@@ -1,6 +1,6 @@
 //! The header: two cache lines in front of the inline room. Freeing reads the first only.
 
-use crate::cluster::ClusterPtr;
+use crate::cluster::StoragePtr;
 use crate::offload::TxOffload;
 use crate::word::{self, FreeWord};
 use bitflags::bitflags;
@@ -20,6 +20,10 @@ bitflags! {
         const OFFLOAD = 1 << 1;
         /// The user word in line 1 is valid.
         const USER = 1 << 2;
+        /// The storage is external; set exactly while the word says `EXTERN`.
+        const EXTERNAL = 1 << 3;
+        /// The storage is never writable, shared or not.
+        const READ_ONLY = 1 << 4;
     }
 }
 
@@ -32,8 +36,8 @@ pub(crate) struct Fields {
     pub next: Option<HeaderPtr>,
     /// Where the element goes back to.
     pub pool: PoolRef,
-    /// The cluster; `Some` exactly while the word says `CLUSTER`.
-    pub cluster: Option<ClusterPtr>,
+    /// The cluster or external record; `Some` exactly while the word says `CLUSTER` or `EXTERN`.
+    pub storage: Option<StoragePtr>,
     /// Bytes in the packet; exact in the first segment of an [`Mbuf`](crate::Mbuf).
     pub pkt_len: usize,
     /// Start of the data, from the start of the storage.
@@ -46,9 +50,24 @@ pub(crate) struct Fields {
     pub nsegs: u32,
     /// What a socket buffer is charged for this segment.
     pub charge: u32,
-    /// Start of the inline room, from the start of the header.
+    /// Start of the mbuf's own room, from the start of the header; [`PINNED`] when the room is not
+    /// in the element.
     pub room_off: u16,
     pub flags: SegFlags,
+}
+
+/// In place of an offset: the room is where line 1 says.
+pub(crate) const PINNED: u16 = u16::MAX;
+
+/// The mbuf's own room. Written when the pool is made, and never again.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Home {
+    pub room: NonNull<u8>,
+    /// Bytes of it that a header mbuf uses.
+    pub header: u32,
+    /// Bytes of it that a plain mbuf uses.
+    pub plain: u32,
 }
 
 #[repr(C, align(64))]
@@ -59,6 +78,7 @@ pub(crate) struct Header {
     pub offload: TxOffload,
     /// One word that the stack never reads.
     pub user: u64,
+    pub home: Home,
 }
 
 /// The address of a header of an element that is out of its pool, or is being created.
@@ -86,6 +106,16 @@ impl HeaderPtr {
     pub(crate) unsafe fn fields<'a>(self) -> &'a Fields {
         // SAFETY: see above; fields and word are disjoint.
         unsafe { &(*self.0.as_ptr()).fields }
+    }
+
+    /// The mbuf's own room.
+    ///
+    /// # Safety
+    /// The caller holds a reference to this element.
+    #[inline(always)]
+    pub(crate) unsafe fn home(self) -> Home {
+        // SAFETY: written at creation only; read as a place, so that nothing else is referred to.
+        unsafe { (*self.0.as_ptr()).home }
     }
 
     /// The fields, for writing.
@@ -157,7 +187,7 @@ mod tests {
         for at in [
             offset_of!(Fields, next),
             offset_of!(Fields, pool),
-            offset_of!(Fields, cluster),
+            offset_of!(Fields, storage),
         ] {
             assert!(offset_of!(Header, fields) + at < 64);
         }

@@ -8,7 +8,7 @@
 //!  │ line 0     │ line 1     │ inline room                             │
 //!  │ free word  │ offload    │  headroom │ data ......... │ tailroom   │
 //!  │ next, pool │ requests   │                                         │
-//!  │ off, len … │            │                                         │
+//!  │ off, len … │ own room   │                                         │
 //!  └─────┬──────┴────────────┴─────────────────────────────────────────┘
 //!        │ storage = cluster
 //!        ▼
@@ -18,8 +18,11 @@
 //! ```
 //!
 //! All that freeing has to know lies in line 0, and most of it in its first eight bytes, the
-//! *free word* (reference count, "has next", storage kind, pool id): an mbuf may go back to its
-//! pool as it stands exactly when that word equals the pool's resting word.
+//! *free word* (reference count, "has next", storage kind, wish to be wiped, pool id): an mbuf may go
+//! back to its pool as it stands exactly when that word equals the pool's resting word.
+//!
+//! Storage may also be memory of the caller's own: attached to one mbuf after another
+//! ([`External`]), or tied to the mbufs of a pool for good ([`PinnedArea`]).
 //!
 //! Three handles, each one pointer wide, so that `&mut [Option<Mbuf>]` *is* an array of pool
 //! pointers and a run in it can go to the pool without being copied first:
@@ -48,37 +51,48 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `unsafe` is confined to `header`, `cluster`, `handle`, `segment`, `chain`, `pool`, `free`, and
-//! of the edits to `edit`, `edit::surgery` and `edit::storage`;
-//! `DESIGN.md` beside this crate's sources holds the argument as a whole.
+//! `unsafe` is confined to `header`, `cluster`, `external`, `owner`, `attach`, `wipe`, `handle`, `segment`,
+//! `chain`, `pool`, `pinned`, `plain` and `free`, and of the edits to `edit`, `edit::surgery` and
+//! `edit::storage`; `DESIGN.md` beside this crate's sources holds the argument as a whole.
 
 mod alloc;
+mod attach;
 mod chain;
 mod cluster;
 mod copy;
 mod count;
 mod edit;
 mod error;
+mod external;
 mod free;
 mod handle;
 mod header;
 mod offload;
+mod owner;
 mod packet;
+mod pinned;
 mod plain;
 mod pool;
 mod segment;
 mod set;
+mod stats;
 mod sync;
+mod wipe;
 mod word;
 
 pub use chain::Chain;
 pub use copy::ByteSlices;
-pub use error::{AllocError, CopyError, CreateError, EditError, NoRoom, OutOfRange, ReadError};
+pub use error::{
+    AllocError, AttachError, CopyError, CreateError, EditError, NoRoom, OutOfRange, ReadError,
+};
+pub use external::External;
 pub use free::{FreeStrategy, free_bulk, free_bulk_with, raw};
 pub use handle::{Mbuf, SharedMbuf, TxMbuf};
 pub use offload::{OffloadFlags, TxOffload};
 pub use packet::Packet;
+pub use pinned::PinnedArea;
 pub use plain::{PlainBurst, PlainMut};
 pub use pool::{ClusterPool, MbufPool, Room};
 pub use segment::{Segment, SegmentMut, Segments, Storage};
 pub use set::{BufferSet, BufferSetBuilder};
+pub use stats::{Event, MbufStats, Usage};

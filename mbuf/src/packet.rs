@@ -145,8 +145,8 @@ pub trait Packet: Sealed {
         bytes
     }
 
-    /// A packet with the same bytes `[offset, offset + len)`: clusters by reference, inline room
-    /// by copying. The clusters become read-only for both while both live.
+    /// A packet with the same bytes `[offset, offset + len)`: clusters and external storage by
+    /// reference, inline room by copying. What is shared is read-only for both while both live.
     ///
     /// `len` 0 gives an empty packet, also at the very end. The head is a header mbuf when the
     /// copy starts at 0 and the source's first segment is one. A copy from 0 takes over what the

@@ -4,6 +4,7 @@ use crate::error::{AllocError, CreateError};
 use crate::handle::Mbuf;
 use crate::packet::Packet;
 use crate::pool::{ClusterPool, MbufPool, Room};
+use crate::stats::Events;
 use mempool::backend::{FailAt, FailSwitch, Lifo};
 use mempool::{Builder, RawPool};
 use std::sync::Arc;
@@ -44,6 +45,7 @@ struct Pools {
     mbufs: MbufPool,
     /// Ascending.
     clusters: Box<[ClusterPool]>,
+    events: Events,
 }
 
 /// How a [`BufferSet`] is made: rooms, classes, and how many of each.
@@ -104,7 +106,11 @@ impl BufferSetBuilder {
             ClusterPool::new(size, |b| configure(b, &name, count))
         };
         let clusters = self.classes.iter().map(cluster).collect::<Result<_, _>>()?;
-        Ok(BufferSet(Arc::new(Pools { mbufs, clusters })))
+        Ok(BufferSet(Arc::new(Pools {
+            mbufs,
+            clusters,
+            events: Events::default(),
+        })))
     }
 }
 
@@ -244,6 +250,15 @@ impl BufferSet {
     /// The pool of the mbufs.
     pub fn mbuf_pool(&self) -> &MbufPool {
         &self.0.mbufs
+    }
+
+    /// The pools of the clusters, by ascending class.
+    pub fn cluster_pools(&self) -> &[ClusterPool] {
+        &self.0.clusters
+    }
+
+    pub(crate) fn events(&self) -> &Events {
+        &self.0.events
     }
 
     /// The largest class; `None` when the set has none.

@@ -53,7 +53,7 @@ impl Mbuf {
     pub fn zero(&mut self) -> usize {
         let mut left = 0;
         self.for_each_segment(|mut seg| {
-            if seg.view().is_shared() {
+            if !seg.view().is_writable() {
                 left += 1;
                 return true;
             }
