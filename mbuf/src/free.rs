@@ -19,6 +19,7 @@ mod staged;
 
 use crate::cluster::ClusterPtr;
 use crate::header::HeaderPtr;
+use crate::history::{self, LifeEvent};
 use crate::packet::Packet;
 use crate::word;
 use raw::Slots;
@@ -97,6 +98,11 @@ pub fn free_bulk_with<P: Packet>(how: FreeStrategy, slots: &mut [Option<P>]) {
     // SAFETY: every `Some` owns one reference of a packet, which is given up here: `Slots` empties
     // the array whatever happens.
     unsafe {
+        if mempool::CHECKED && how != FreeStrategy::Each {
+            for &ptr in slots.iter().flatten() {
+                history::note(ptr, LifeEvent::Free);
+            }
+        }
         match how {
             FreeStrategy::Each => {
                 for &ptr in slots.iter().flatten() {
@@ -118,6 +124,7 @@ pub fn free_bulk_with<P: Packet>(how: FreeStrategy, slots: &mut [Option<P>]) {
 pub(crate) unsafe fn free_packet(ptr: HeaderPtr) {
     // SAFETY: the reference keeps the element out of its pool until it is put.
     unsafe {
+        history::note(ptr, LifeEvent::Free);
         let word = ptr.word().load();
         if word == word::resting_of(word) {
             ptr.fields().pool.put(ptr.0.cast());

@@ -6,9 +6,9 @@
 //!  0            64           128 (+ private)                          element end
 //!  ┌────────────┬────────────┬─────────────────────────────────────────┐
 //!  │ line 0     │ line 1     │ inline room                             │
-//!  │ free word  │ offload    │  headroom │ data ......... │ tailroom   │
-//!  │ next, pool │ requests   │                                         │
-//!  │ off, len … │            │                                         │
+//!  │ free word  │ metadata,  │  headroom │ data ......... │ tailroom   │
+//!  │ next, pool │ offload    │                                         │
+//!  │ off, len … │ requests   │                                         │
 //!  └─────┬──────┴────────────┴─────────────────────────────────────────┘
 //!        │ storage = cluster
 //!        ▼
@@ -48,34 +48,70 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `unsafe` is confined to `header`, `cluster`, `handle`, `segment`, `chain`, `pool` and `free`;
+//! Beside its bytes a packet carries what was said of it ([`Packet::received`],
+//! [`Packet::vlan`], …), and where its pool has a [`PrivateArea`], named fields ([`FieldRegistry`])
+//! and tags ([`Mbuf::add_tag`]). Packets stand in a [`PacketList`] or, between threads, in a
+//! [`PacketQueue`], without memory of its own for either. `std::io` reads and writes them
+//! ([`Packet::reader`], [`Mbuf::writer`]).
+//!
+//! Features, both off: `bytes` makes readers `Buf`, lends tailroom as `BufMut` and segments of
+//! shared packets as `Bytes`; `smoltcp` is for the example of that name.
+//!
+//! `unsafe` is confined to `header`, `cluster`, `handle`, `segment`, `chain`, `list`, `private`, `meta`,
+//! `history`, `check`, `packet`, `plain`, `buf`, `pool` and `free`;
 //! `DESIGN.md` beside this crate's sources holds the argument as a whole.
 
+#[cfg(feature = "bytes")]
+mod buf;
 mod chain;
+mod check;
 mod cluster;
 mod copy;
 mod count;
+mod dump;
 mod edit;
 mod error;
+mod fields;
 mod free;
 mod handle;
 mod header;
+mod history;
+mod io;
+mod list;
+mod meta;
 mod offload;
 mod packet;
 mod plain;
+mod plain_value;
 mod pool;
+mod private;
+mod queue;
 mod segment;
 mod set;
 mod sync;
+mod tag;
 mod word;
 
+#[cfg(feature = "bytes")]
+pub use buf::TailBuf;
 pub use chain::Chain;
+pub use check::Broken;
+pub use dump::{Dump, Hexdump};
 pub use error::{AllocError, CopyError, CreateError, NoRoom, OutOfRange};
+pub use fields::{Field, FieldError, FieldFlag, FieldRegistry, Place};
 pub use free::{FreeStrategy, free_bulk, free_bulk_with, raw};
 pub use handle::{Mbuf, SharedMbuf, TxMbuf};
-pub use offload::{OffloadFlags, TxOffload};
+pub use history::{LifeEvent, LifeEvents};
+pub use io::{Covered, IoSlices, PacketReader, PacketWriter};
+pub use list::{PacketList, PacketListIntoIter, PacketListIter};
+pub use meta::{Checksum, Flow, PacketType, Received};
+pub use offload::{OffloadError, OffloadFlags, TxOffload};
 pub use packet::Packet;
 pub use plain::{PlainBurst, PlainMut};
+pub use plain_value::PlainValue;
 pub use pool::{ClusterPool, MbufPool, Room};
+pub use private::PrivateArea;
+pub use queue::{PacketQueue, QueueStats};
 pub use segment::{Segment, SegmentMut, Segments, Storage};
 pub use set::{BufferSet, BufferSetBuilder};
+pub use tag::{MAX_TAG, Tag, TagError, Tags};

@@ -6,10 +6,11 @@ use crate::error::{AllocError, CreateError};
 use crate::free::raw::Slots;
 use crate::handle::Mbuf;
 use crate::header::{Fields, HEADER_LEN, Header, HeaderPtr, SegFlags};
-use crate::offload::TxOffload;
+use crate::history::{self, LifeEvent};
 use crate::packet::Packet;
+use crate::private::PrivateArea;
 use crate::segment::Segment;
-use crate::word::{self, FreeWord, POOL_IDS};
+use crate::word::{self, POOL_IDS};
 use mempool::{Builder, Exhausted, RawPool};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -55,34 +56,49 @@ impl MbufPool {
         room: Room,
         configure: impl FnOnce(Builder) -> Builder,
     ) -> Result<Self, CreateError> {
+        Self::with_private(room, PrivateArea::default(), configure)
+    }
+
+    /// As [`new`](Self::new), with a private area in each mbuf.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new), or when the area is impossible.
+    #[doc(alias = "rte_pktmbuf_pool_create")]
+    pub fn with_private(
+        room: Room,
+        private: PrivateArea,
+        configure: impl FnOnce(Builder) -> Builder,
+    ) -> Result<Self, CreateError> {
         for asked in [room.header, room.plain, room.charge] {
             checked_room(asked)?;
         }
+        private.check()?;
         let inline = room.header.max(room.plain);
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         if id >= POOL_IDS {
             return Err(CreateError::TooManyPools { limit: POOL_IDS });
         }
         let resting = word::resting(id);
-        let size = HEADER_LEN + inline;
+        let charge = room.charge;
+        let room_off = HEADER_LEN + private.len();
+        let size = room_off + inline;
+        let template = |pool, room, flags| template(pool, room, room_off, charge, flags);
         // Whatever builder comes back, possibly another one: headers and rooms need this much.
         let builder = configure(RawPool::builder(size)).objects_of(size, align_of::<Header>());
         let raw = builder.build_with_ref(|pool, object, _| {
-            let header = Header {
-                word: FreeWord::new(resting),
-                fields: template(pool, room.plain, room.charge, SegFlags::empty()),
-                offload: TxOffload::default(),
-                user: 0,
-            };
-            // SAFETY: a fresh object of at least `HEADER_LEN` bytes, aligned to 64, which nobody
+            let header = Header::new(resting, template(pool, room.plain, SegFlags::empty()));
+            // SAFETY: a fresh object of at least `room_off` bytes, aligned to 64, which nobody
             // else has.
-            unsafe { object.cast::<Header>().write(header) };
+            unsafe {
+                object.cast::<Header>().write(header);
+                private.write_new(object);
+            }
         })?;
         let pool = raw.pool_ref();
         Ok(Self {
             raw,
-            header: template(pool, room.header, room.charge, SegFlags::HEADER),
-            plain: template(pool, room.plain, room.charge, SegFlags::empty()),
+            header: template(pool, room.header, SegFlags::HEADER),
+            plain: template(pool, room.plain, SegFlags::empty()),
         })
     }
 
@@ -129,6 +145,7 @@ impl MbufPool {
             Ok(object) => Ok(unsafe {
                 let ptr = HeaderPtr(object.cast());
                 *ptr.fields_mut() = *template;
+                history::note(ptr, LifeEvent::Alloc);
                 Mbuf::from_raw(ptr)
             }),
             Err(short) => Err(exhausted(&self.raw, short)),
@@ -169,7 +186,11 @@ impl MbufPool {
         }
         for object in fresh {
             // SAFETY: just written; a fresh object of this pool, as in `alloc`.
-            unsafe { *HeaderPtr(object.assume_init().cast()).fields_mut() = self.header };
+            unsafe {
+                let ptr = HeaderPtr(object.assume_init().cast());
+                *ptr.fields_mut() = self.header;
+                history::note(ptr, LifeEvent::Alloc);
+            }
         }
         Ok(())
     }
@@ -194,7 +215,13 @@ fn exhausted(pool: &RawPool, short: Exhausted) -> AllocError {
     }
 }
 
-fn template(pool: mempool::PoolRef, room: usize, charge: usize, flags: SegFlags) -> Fields {
+fn template(
+    pool: mempool::PoolRef,
+    room: usize,
+    room_off: usize,
+    charge: usize,
+    flags: SegFlags,
+) -> Fields {
     Fields {
         next: None,
         pool,
@@ -205,7 +232,7 @@ fn template(pool: mempool::PoolRef, room: usize, charge: usize, flags: SegFlags)
         capacity: room as u32,
         nsegs: 1,
         charge: charge as u32,
-        room_off: HEADER_LEN as u16,
+        room_off: room_off as u16,
         flags,
     }
 }
