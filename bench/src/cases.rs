@@ -2,6 +2,7 @@
 
 mod drain;
 mod free_bulk;
+mod mempool;
 pub mod pipeline;
 mod send_path;
 mod splice;
@@ -12,6 +13,7 @@ use crate::cell::Group;
 /// The groups that exist, in the order in which they are shown.
 pub(crate) fn groups() -> Vec<Group> {
     vec![
+        mempool::group(),
         free_bulk::group(),
         tcp_copy::group(),
         splice::group(),

@@ -13,6 +13,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
 use crate::clock::Clock;
+use crate::report::Unmeasured;
 
 /// The parameters of a cell, in the order in which its author names them.
 ///
@@ -103,6 +104,9 @@ pub struct Needs {
     pub cpus: usize,
     /// Only in the full profile: too slow to build or to run for a quick answer.
     pub full_only: bool,
+    /// More threads than CPUs, so that they are preempted in every round: that is measured, and no
+    /// reason to throw a round away.
+    pub crowded: bool,
 }
 
 impl Needs {
@@ -110,12 +114,23 @@ impl Needs {
     pub const ONE_CPU: Needs = Needs {
         cpus: 1,
         full_only: false,
+        crowded: false,
     };
     /// Two CPUs, any profile.
     pub const TWO_CPUS: Needs = Needs {
         cpus: 2,
         full_only: false,
+        crowded: false,
     };
+
+    /// The same, with more threads than CPUs.
+    #[must_use]
+    pub const fn crowded(self) -> Needs {
+        Needs {
+            crowded: true,
+            ..self
+        }
+    }
 
     /// The same, in the full profile only.
     #[must_use]
@@ -330,10 +345,12 @@ impl fmt::Debug for CellSpec {
 /// The cells of one group.
 #[derive(Debug)]
 pub struct Group {
-    /// The fixed name: `free-bulk`, `tcp-copy`, `splice`, `drain`, `pipeline`.
+    /// The fixed name: `mempool`, `free-bulk`, `tcp-copy`, `splice`, `drain`, `pipeline`.
     pub name: &'static str,
     /// The question in one line, printed above the group's table.
     pub question: &'static str,
     /// The cells, in the order in which they are shown.
     pub cells: Vec<CellSpec>,
+    /// What this build leaves out of them, and how to get it.
+    pub absent: Vec<Unmeasured>,
 }

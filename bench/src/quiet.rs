@@ -19,6 +19,12 @@ impl Disturbance {
             stolen: stolen_ticks(cpus),
         }
     }
+
+    /// Whether nothing disturbed us since `before`. In a crowd our own threads preempt each other,
+    /// and only the host is no part of what is measured.
+    pub(crate) fn none_since(&self, before: &Self, crowded: bool) -> bool {
+        self.stolen == before.stolen && (crowded || self.switches == before.switches)
+    }
 }
 
 fn involuntary_switches() -> u64 {
@@ -72,6 +78,19 @@ mod tests {
         assert_eq!(steal_of(all, &[1]), None);
         assert_eq!(steal_of(second, &[0, 1]), Some(8));
         assert_eq!(steal_of(second, &[0]), None);
+    }
+
+    #[test]
+    fn in_a_crowd_only_the_host_disturbs() {
+        let at = |switches, stolen| Disturbance { switches, stolen };
+        for (now, alone, crowded) in [
+            (at(1, 1), true, true),
+            (at(2, 1), false, true),
+            (at(1, 2), false, false),
+        ] {
+            assert_eq!(now.none_since(&at(1, 1), false), alone);
+            assert_eq!(now.none_since(&at(1, 1), true), crowded);
+        }
     }
 
     #[test]

@@ -279,7 +279,7 @@ fn measure(
         }
         let round = one_round(run, &series, turns.next(&mut rng), &mut rng)?;
         let after = Disturbance::now(&cpus);
-        if after == before {
+        if after.none_since(&before, cell.needs.crowded) {
             quiet.push(round)
         } else {
             disturbed.push(round)

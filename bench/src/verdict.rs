@@ -3,6 +3,8 @@
 //! A cell counts as won or lost only when the whole interval of its ratio says so; the
 //! rest is named as what it is, undecided or too noisy.
 
+mod mempool;
+
 use crate::report::{Answer, CellReport, Kind, Verdict};
 use crate::stats::chance_allows;
 
@@ -32,19 +34,17 @@ const SEEDS: [Seed; 2] = [
 /// Places named per verdict before the rest is only counted.
 const NAMED: usize = 8;
 
-/// One answer for each seed of which `cells` hold at least one cell.
+/// One answer for each seed, and each promise of ours, of which `cells` hold at least one cell.
 pub fn answers(cells: &[CellReport]) -> Vec<Answer> {
-    SEEDS
-        .iter()
-        .filter_map(|seed| {
-            let found = findings(seed, cells);
-            let sentence = sentence(seed, &found)?;
-            Some(Answer {
-                seed: seed.name.to_owned(),
-                sentence,
-            })
+    let seeds = SEEDS.iter().filter_map(|seed| {
+        let found = findings(seed, cells);
+        let sentence = sentence(seed, &found)?;
+        Some(Answer {
+            seed: seed.name.to_owned(),
+            sentence,
         })
-        .collect()
+    });
+    seeds.chain(mempool::answers(cells)).collect()
 }
 
 /// What one cell says about a seed.
@@ -79,8 +79,7 @@ fn findings(seed: &Seed, cells: &[CellReport]) -> Vec<Finding> {
                 .first()
                 .and_then(|b| b.strip_prefix("burst="))
                 .map(str::to_owned),
-            // Nothing is claimed from a cell that the machine disturbed or cut short.
-            verdict: if cell.noisy || cell.partial {
+            verdict: if nothing_claimed(cell) {
                 Verdict::TooNoisy
             } else {
                 variant.verdict
@@ -90,6 +89,11 @@ fn findings(seed: &Seed, cells: &[CellReport]) -> Vec<Finding> {
         });
     }
     found
+}
+
+/// Nothing is claimed from a cell that the machine disturbed or cut short.
+fn nothing_claimed(cell: &CellReport) -> bool {
+    cell.noisy || cell.partial
 }
 
 fn sentence(seed: &Seed, found: &[Finding]) -> Option<String> {
@@ -182,7 +186,13 @@ mod tests {
     use crate::report::VariantReport;
     use std::collections::BTreeMap;
 
-    fn cell(id: &str, baseline: &str, variant: &str, ratio: f64, verdict: Verdict) -> CellReport {
+    pub(super) fn cell(
+        id: &str,
+        baseline: &str,
+        variant: &str,
+        ratio: f64,
+        verdict: Verdict,
+    ) -> CellReport {
         let named = |name: &str, ratio: f64, verdict| VariantReport {
             name: name.to_owned(),
             median: ratio,

@@ -57,3 +57,75 @@ fn each_cell_does_its_work_in_every_variant() {
         run.finish().unwrap_or_else(|e| panic!("{}: {e}", cell.id));
     }
 }
+
+#[test]
+fn mempool_is_asked_at_these_points() {
+    let group = bench::groups().into_iter().find(|g| g.name == "mempool");
+    let group = group.expect("a group of that name");
+    let mut ids: Vec<String> = Vec::new();
+    for path in [
+        "one/hot/get",
+        "one/hot/put",
+        "one/hot/pair",
+        "one/spill/get",
+        "one/spill/put",
+        "one/spill/pair",
+        "one/half/pair",
+        "two/one-way",
+        "four/own",
+    ] {
+        for burst in ["1", "8", "32", "64", "128", "256", "512", "random"] {
+            ids.push(format!("mempool/{path}/burst={burst}"));
+        }
+    }
+    let have: Vec<&String> = group.cells.iter().map(|cell| &cell.id).collect();
+    assert_eq!(have, ids.iter().collect::<Vec<_>>());
+    let apart = |id: &str| id.contains("/get/") || id.contains("/put/");
+    for cell in &group.cells {
+        let floor = cell.baseline == "floor";
+        assert_eq!(floor, apart(&cell.id), "{}", cell.id);
+        let one = cell.needs.cpus == 1;
+        assert_eq!(one, cell.id.starts_with("mempool/one/"), "{}", cell.id);
+    }
+    let quick = group.cells.iter().filter(|cell| !cell.needs.full_only);
+    assert_eq!(quick.count(), 18);
+    assert_eq!(group.absent.is_empty(), cfg!(feature = "peers"));
+}
+
+#[test]
+fn mempool_has_its_variants_and_in_a_build_with_peers_those_too() {
+    let env = Env::for_tests();
+    let own = [
+        "ours",
+        "ring",
+        "lifo-nocache",
+        "ring-nocache",
+        "mutex-lifo",
+        "mutex-lifo-cache512",
+    ];
+    let peers = [
+        "glibc",
+        "mimalloc",
+        "bytes",
+        "bytes-split",
+        "crossbeam-queue",
+        "lockfree-object-pool",
+        "opool",
+    ];
+    let peers: &[&str] = if cfg!(feature = "peers") { &peers } else { &[] };
+    let cells = bench::groups().into_iter().flat_map(|group| group.cells);
+    for cell in cells.filter(|cell| cell.id.ends_with("/burst=32") && cell.group == "mempool") {
+        let run = (cell.build)(&env).unwrap_or_else(|skip| panic!("{}: {skip}", cell.id));
+        let mut want = own.to_vec();
+        if cell.needs.cpus == 1 {
+            want.push("floor");
+        }
+        if cell.id.starts_with("mempool/two/") {
+            want.push("spsc-nocache");
+        }
+        if cell.baseline == "ours" {
+            want.extend(peers);
+        }
+        assert_eq!(run.variants(), want, "{}", cell.id);
+    }
+}

@@ -1,23 +1,25 @@
-//! Copying a range of a chain: gathered into a slice, by reference, or into one new storage.
+//! Reading and copying a range of a chain: piece by piece, gathered into a slice, by reference, or
+//! into one new storage.
 
 use crate::chain::Chain;
-use crate::error::{AllocError, CopyError, OutOfRange};
+use crate::error::{AllocError, CopyError, NoRoom, OutOfRange, ReadError};
 use crate::handle::Mbuf;
 use crate::segment::{Segment, Segments};
 use crate::set::BufferSet;
 
 /// The pieces of `[offset, offset + len)`, one per segment that it touches.
-struct Pieces<'a> {
+#[derive(Clone)]
+pub(crate) struct Pieces<'a> {
     segments: Segments<'a>,
     skip: usize,
     left: usize,
 }
 
-struct Piece<'a> {
-    seg: Segment<'a>,
+pub(crate) struct Piece<'a> {
+    pub(crate) seg: Segment<'a>,
     /// Start within the segment's data.
-    at: usize,
-    len: usize,
+    pub(crate) at: usize,
+    pub(crate) len: usize,
 }
 
 impl<'a> Iterator for Pieces<'a> {
@@ -40,7 +42,8 @@ impl<'a> Iterator for Pieces<'a> {
     }
 }
 
-fn pieces(segments: Segments<'_>, offset: usize, len: usize) -> Pieces<'_> {
+/// The range lies within the chain.
+pub(crate) fn pieces(segments: Segments<'_>, offset: usize, len: usize) -> Pieces<'_> {
     Pieces {
         segments,
         skip: offset,
@@ -53,6 +56,69 @@ impl<'a> Piece<'a> {
     fn data(&self) -> &'a [u8] {
         &self.seg.data()[self.at..self.at + self.len]
     }
+}
+
+/// The bytes of a range of a packet, as slices, first to last; no slice is empty. Made by
+/// [`Packet::pieces`](crate::Packet::pieces).
+#[derive(Clone)]
+pub struct ByteSlices<'a>(pub(crate) Pieces<'a>);
+
+impl<'a> Iterator for ByteSlices<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        Some(self.0.next()?.data())
+    }
+}
+
+/// The segment that holds byte `offset` of a chain of `have` bytes, and the byte's place in it; at
+/// `have` the end of the last segment.
+pub(crate) fn locate(
+    segments: Segments<'_>,
+    have: usize,
+    offset: usize,
+) -> Result<(Segment<'_>, usize), OutOfRange> {
+    OutOfRange::check(offset, 0, have)?;
+    let out = OutOfRange {
+        offset,
+        len: 0,
+        have,
+    };
+    let mut rest = offset;
+    let mut end = Err(out);
+    for seg in segments {
+        if rest < seg.len() {
+            return Ok((seg, rest));
+        }
+        rest -= seg.len();
+        end = Ok((seg, seg.len()));
+    }
+    end
+}
+
+/// `len` bytes at `offset`: where they lie when one segment has them all, else gathered in `scratch`.
+pub(crate) fn read<'a>(
+    segments: Segments<'a>,
+    have: usize,
+    offset: usize,
+    len: usize,
+    scratch: &'a mut [u8],
+) -> Result<&'a [u8], ReadError> {
+    OutOfRange::check(offset, len, have)?;
+    let (seg, at) = locate(segments.clone(), have, offset)?;
+    if let Some(data) = seg.data()[at..].get(..len) {
+        return Ok(data);
+    }
+    let room = scratch.len();
+    let Some(dst) = scratch.get_mut(..len) else {
+        return Err(ReadError::Scratch(NoRoom {
+            asked: len,
+            have: room,
+        }));
+    };
+    gather(segments, have, offset, dst)?;
+    Ok(dst)
 }
 
 /// Copies `dst.len()` bytes from `offset` of a chain that holds `have` bytes.
@@ -83,19 +149,30 @@ pub(crate) fn reference(
     let headed = offset == 0 && segments.0.is_some_and(|s| s.is_header());
     let mut copy = Chain::new();
     for piece in pieces(segments, offset, len) {
-        let head = copy.is_empty() && (headed || copy.segs() > 0);
-        if piece.seg.cluster().is_some() {
-            let mut m = if head { set.header()? } else { set.plain()? };
-            m.refer_to(piece.seg, piece.at, piece.len);
-            copy.push_back(m);
-        } else {
-            copy_inline(&piece, head, set, &mut copy)?;
-        }
+        let head = headed && copy.is_empty();
+        copy_piece(&piece, head, set, &mut copy)?;
     }
     match copy.into_packet() {
         Some(packet) => Ok(packet),
         None => Ok(set.header()?),
     }
+}
+
+/// Puts a copy of `piece` behind `copy`: by reference, or its bytes when they are inline. The first
+/// mbuf is a header mbuf when `head` says so.
+pub(crate) fn copy_piece(
+    piece: &Piece<'_>,
+    head: bool,
+    set: &BufferSet,
+    copy: &mut Chain,
+) -> Result<(), AllocError> {
+    if piece.seg.cluster().is_none() {
+        return copy_inline(piece, head, set, copy);
+    }
+    let mut m = if head { set.header()? } else { set.plain()? };
+    m.refer_to(piece.seg, piece.at, piece.len);
+    copy.push_back(m);
+    Ok(())
 }
 
 /// Copies a piece of inline room, at the place in the new room where it stood in the old one if

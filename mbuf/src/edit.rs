@@ -1,4 +1,13 @@
-//! What the exclusive owner of a packet may do to it. `&mut` means unchanged on failure.
+//! What the exclusive owner of a packet may do to it. `&mut` means unchanged on failure. Here is
+//! what needs no buffer; the rest is below, one idea a file.
+
+mod contiguous;
+mod cow;
+mod grow;
+mod head;
+mod split;
+mod storage;
+mod surgery;
 
 use crate::error::{NoRoom, OutOfRange};
 use crate::handle::Mbuf;
@@ -41,7 +50,6 @@ impl Mbuf {
     ///
     /// # Errors
     /// [`NoRoom`] when the headroom is shorter or the storage is shared.
-    #[doc(alias = "M_PREPEND")]
     #[doc(alias = "rte_pktmbuf_prepend")]
     #[inline]
     pub fn prepend(&mut self, n: usize) -> Result<&mut [u8], NoRoom> {
@@ -125,9 +133,10 @@ impl Mbuf {
         }
     }
 
-    /// Links the segments of `tail` behind ours. No byte is copied. The walk to our end costs one
-    /// step per segment of ours.
-    #[doc(alias = "m_cat")]
+    /// Links the segments of `tail` behind ours. No byte is copied, and what the header of `tail`
+    /// says of its packet is no longer looked at. The walk to our end costs one step per segment of ours.
+    ///
+    /// See [`cat_packed`](Self::cat_packed), which copies what fits.
     #[doc(alias = "rte_pktmbuf_chain")]
     pub fn cat(&mut self, tail: Mbuf) {
         let (bytes, segs) = (tail.pkt_len(), tail.nsegs() as u32);
@@ -145,22 +154,7 @@ impl Mbuf {
 
     /// Cuts the first segment off: it, and the rest if there is one.
     pub fn split_first(mut self) -> (Mbuf, Option<Mbuf>) {
-        let (bytes, segs) = (self.pkt_len(), self.nsegs() as u32);
-        // SAFETY: exclusive; the successor becomes a packet of its own below.
-        let rest = unsafe { self.ptr().unlink() };
-        let mut first = self.first_raw();
-        let len = first.view().len();
-        let fields = first.fields();
-        fields.pkt_len = len;
-        fields.nsegs = 1;
-        let rest = rest.map(|ptr| {
-            // SAFETY: just unlinked, so this is the only reference to it.
-            let mut rest = unsafe { Mbuf::from_raw(ptr) };
-            let mut first = rest.first_raw();
-            first.fields().pkt_len = bytes - len;
-            first.fields().nsegs = segs - 1;
-            rest
-        });
+        let rest = self.detach_behind(0);
         (self, rest)
     }
 

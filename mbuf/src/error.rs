@@ -116,3 +116,25 @@ pub enum CopyError {
     #[error(transparent)]
     Alloc(#[from] AllocError),
 }
+
+/// A packet could not be edited as asked. A call by `&mut` left it unchanged; one by value has freed it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum EditError {
+    /// The range is not in the packet.
+    #[error(transparent)]
+    Range(#[from] OutOfRange),
+    /// No buffers for the edit.
+    #[error(transparent)]
+    Alloc(#[from] AllocError),
+}
+
+/// Bytes could not be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum ReadError {
+    /// The range is not in the packet.
+    #[error(transparent)]
+    Range(#[from] OutOfRange),
+    /// The bytes are not contiguous, and the caller's buffer does not hold them.
+    #[error("buffer for bytes that are not contiguous: {0}")]
+    Scratch(NoRoom),
+}

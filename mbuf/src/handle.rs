@@ -60,6 +60,14 @@ macro_rules! handle {
 /// let m = set.header().unwrap();
 /// let second = m.clone();
 /// ```
+///
+/// A packet that nobody takes is freed at once, and the compiler says so:
+///
+/// ```compile_fail
+/// # #![deny(unused_must_use)]
+/// # let set = mbuf::BufferSet::standard(64, 8).unwrap();
+/// set.header().unwrap();
+/// ```
 #[doc(alias = "struct mbuf")]
 #[doc(alias = "rte_mbuf")]
 #[repr(transparent)]
@@ -78,10 +86,12 @@ pub struct Mbuf(HeaderPtr);
 /// ```
 #[doc(alias = "rte_mbuf_refcnt_update")]
 #[repr(transparent)]
+#[must_use = "dropping it gives up one reference"]
 pub struct SharedMbuf(HeaderPtr);
 
 /// What a transmit ring holds: read-only, made from an [`Mbuf`] or a [`SharedMbuf`].
 #[repr(transparent)]
+#[must_use = "dropping it gives up one reference"]
 pub struct TxMbuf(HeaderPtr);
 
 handle!(Mbuf);

@@ -58,9 +58,11 @@
 //! shared packets as `Bytes`; `smoltcp` is for the example of that name.
 //!
 //! `unsafe` is confined to `header`, `cluster`, `handle`, `segment`, `chain`, `list`, `private`, `meta`,
-//! `history`, `check`, `packet`, `plain`, `buf`, `pool` and `free`;
+//! `history`, `check`, `packet`, `plain`, `buf`, `pool`, `free`, and of the edits to `edit`,
+//! `edit::surgery` and `edit::storage`;
 //! `DESIGN.md` beside this crate's sources holds the argument as a whole.
 
+mod alloc;
 #[cfg(feature = "bytes")]
 mod buf;
 mod chain;
@@ -96,8 +98,9 @@ mod word;
 pub use buf::TailBuf;
 pub use chain::Chain;
 pub use check::Broken;
+pub use copy::ByteSlices;
 pub use dump::{Dump, Hexdump};
-pub use error::{AllocError, CopyError, CreateError, NoRoom, OutOfRange};
+pub use error::{AllocError, CopyError, CreateError, EditError, NoRoom, OutOfRange, ReadError};
 pub use fields::{Field, FieldError, FieldFlag, FieldRegistry, Place};
 pub use free::{FreeStrategy, free_bulk, free_bulk_with, raw};
 pub use handle::{Mbuf, SharedMbuf, TxMbuf};

@@ -247,7 +247,7 @@ impl Mbuf {
 
     /// Takes over how `from` was received, its VLAN tag, timestamp, flow and priority; what it does
     /// not say, this packet does not say any more either.
-    #[doc(alias = "m_dup_pkthdr")]
+    /// [`copy_header_from`](Self::copy_header_from) takes over the rest too.
     pub fn copy_metadata_from(&mut self, from: &(impl Packet + ?Sized)) {
         self.clear_metadata();
         let flags = from.first().fields().flags & META;
@@ -263,7 +263,6 @@ impl Mbuf {
     }
 
     /// Takes back all that [`copy_metadata_from`](Self::copy_metadata_from) copies.
-    #[doc(alias = "m_resethdr")]
     pub fn clear_metadata(&mut self) {
         self.say_no_more(META);
     }

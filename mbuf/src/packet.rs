@@ -1,9 +1,9 @@
 //! The read side of a packet, the same on every handle.
 
 use crate::check::{self, Broken};
-use crate::copy;
+use crate::copy::{self, ByteSlices};
 use crate::dump::{Dump, Hexdump};
-use crate::error::{CopyError, OutOfRange};
+use crate::error::{CopyError, OutOfRange, ReadError};
 use crate::handle::Mbuf;
 use crate::header::{HeaderPtr, SegFlags};
 use crate::history::{self, LifeEvent, LifeEvents};
@@ -145,6 +145,61 @@ pub trait Packet: Sealed {
         copy::gather(self.segments(), self.pkt_len(), offset, dst)
     }
 
+    /// The bytes `[offset, offset + len)` as slices, one per segment that holds any of them.
+    ///
+    /// # Errors
+    /// [`OutOfRange`] when they are not all there.
+    ///
+    /// ```
+    /// # let set = mbuf::BufferSet::bsd(64, 8)?;
+    /// use mbuf::Packet;
+    /// let mut m = set.copy_in(b"one ", 0)?;
+    /// m.cat(set.copy_in(b"two", 0)?);
+    /// assert!(m.pieces(1, 5)?.eq([&b"ne "[..], &b"tw"[..]]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "m_apply")]
+    fn pieces(&self, offset: usize, len: usize) -> Result<ByteSlices<'_>, OutOfRange> {
+        OutOfRange::check(offset, len, self.pkt_len())?;
+        Ok(ByteSlices(copy::pieces(self.segments(), offset, len)))
+    }
+
+    /// The segment that holds byte `offset`, and the byte's place in it. At the very end: the
+    /// end of the last segment.
+    ///
+    /// # Errors
+    /// [`OutOfRange`] beyond the end.
+    #[doc(alias = "m_getptr")]
+    fn locate(&self, offset: usize) -> Result<(Segment<'_>, usize), OutOfRange> {
+        copy::locate(self.segments(), self.pkt_len(), offset)
+    }
+
+    /// The bytes `[offset, offset + len)`: where they lie when one segment holds them all, else
+    /// gathered in the front of `scratch`.
+    ///
+    /// # Errors
+    /// [`ReadError`] when they are not all there, or not contiguous and `scratch` is shorter;
+    /// `scratch` is unchanged then.
+    ///
+    /// ```
+    /// # let set = mbuf::BufferSet::bsd(64, 8)?;
+    /// use mbuf::Packet;
+    /// let mut m = set.copy_in(b"one ", 0)?;
+    /// m.cat(set.copy_in(b"two", 0)?);
+    /// assert_eq!(m.read(4, 3, &mut [])?, b"two");
+    /// assert_eq!(m.read(2, 3, &mut [0; 8])?, b"e t");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "rte_pktmbuf_read")]
+    fn read<'a>(
+        &'a self,
+        offset: usize,
+        len: usize,
+        scratch: &'a mut [u8],
+    ) -> Result<&'a [u8], ReadError> {
+        copy::read(self.segments(), self.pkt_len(), offset, len, scratch)
+    }
+
     /// All bytes, gathered.
     fn to_vec(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.pkt_len());
@@ -157,22 +212,38 @@ pub trait Packet: Sealed {
     /// by copying. The clusters become read-only for both while both live.
     ///
     /// `len` 0 gives an empty packet, also at the very end. The head is a header mbuf when the
-    /// copy starts at 0 and the source's first segment is one.
+    /// copy starts at 0 and the source's first segment is one. A copy from 0 takes over what the
+    /// header says of the packet.
     ///
     /// # Errors
     /// [`CopyError`]; nothing is taken then and the source is unchanged.
     #[doc(alias = "m_copym")]
-    #[doc(alias = "rte_pktmbuf_clone")]
     fn ref_copy(&self, offset: usize, len: usize, set: &BufferSet) -> Result<Mbuf, CopyError> {
-        copy::reference(self.segments(), self.pkt_len(), offset, len, set)
+        let mut copy = copy::reference(self.segments(), self.pkt_len(), offset, len, set)?;
+        if offset == 0 {
+            copy.copy_header_from(self);
+        }
+        Ok(copy)
     }
 
-    /// The bytes `[offset, offset + len)` copied into one piece of storage, the smallest that
-    /// takes them with `lead` bytes of headroom.
+    /// A packet with the same bytes and header, as [`ref_copy`](Self::ref_copy) makes it.
+    ///
+    /// A packet that nobody is to write any more is shared at no cost by
+    /// [`Mbuf::into_shared`].
     ///
     /// # Errors
     /// [`CopyError`]; nothing is taken then.
-    #[doc(alias = "m_dup_pkt")]
+    #[doc(alias = "rte_pktmbuf_clone")]
+    fn clone_packet(&self, set: &BufferSet) -> Result<Mbuf, CopyError> {
+        self.ref_copy(0, self.pkt_len(), set)
+    }
+
+    /// The bytes `[offset, offset + len)` copied into one piece of storage, the smallest that
+    /// takes them with `lead` bytes of headroom. A copy from 0 takes over what the header says of
+    /// the packet.
+    ///
+    /// # Errors
+    /// [`CopyError`]; nothing is taken then.
     #[doc(alias = "rte_pktmbuf_copy")]
     fn byte_copy(
         &self,
@@ -181,7 +252,37 @@ pub trait Packet: Sealed {
         lead: usize,
         set: &BufferSet,
     ) -> Result<Mbuf, CopyError> {
-        copy::bytes(self.segments(), self.pkt_len(), offset, len, lead, set)
+        let mut copy = copy::bytes(self.segments(), self.pkt_len(), offset, len, lead, set)?;
+        if offset == 0 {
+            copy.copy_header_from(self);
+        }
+        Ok(copy)
+    }
+
+    /// The bytes from `offset` to the end copied into one piece of storage, as
+    /// [`byte_copy`](Self::byte_copy) does; from the very end that is an empty packet.
+    ///
+    /// # Errors
+    /// [`CopyError`]; nothing is taken then.
+    #[doc(alias = "M_COPYALL")]
+    fn byte_copy_from(
+        &self,
+        offset: usize,
+        lead: usize,
+        set: &BufferSet,
+    ) -> Result<Mbuf, CopyError> {
+        OutOfRange::check(offset, 0, self.pkt_len())?;
+        self.byte_copy(offset, self.pkt_len() - offset, lead, set)
+    }
+
+    /// The whole packet copied into one piece of storage with `lead` bytes of headroom.
+    ///
+    /// # Errors
+    /// [`CopyError`]; nothing is taken then.
+    #[doc(alias = "m_dup_pkt")]
+    #[doc(alias = "m_copym2")]
+    fn deep_copy(&self, lead: usize, set: &BufferSet) -> Result<Mbuf, CopyError> {
+        self.byte_copy_from(0, lead, set)
     }
 
     /// Recounts what the header says of the chain.

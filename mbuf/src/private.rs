@@ -196,6 +196,17 @@ pub(crate) fn view_mut(m: &mut Mbuf) -> Option<PrivateMut<'_>> {
     }
 }
 
+/// Writes the fields and registered flags of `from` to `to`, as far as its area reaches.
+pub(crate) fn copy_fields<P: Packet + ?Sized>(to: &mut Mbuf, from: &P) {
+    if let (Some(theirs), Some(ours)) = (view(from), view_mut(to)) {
+        let n = ours.fields.len().min(theirs.fields.len());
+        let (both, rest) = ours.fields.split_at_mut(n);
+        both.copy_from_slice(&theirs.fields[..n]);
+        rest.fill(0);
+        ours.head.flags = theirs.flags;
+    }
+}
+
 impl Mbuf {
     /// The bytes for named fields of the first segment; none when its pool has no room for fields.
     /// They are zeros until they are written after an allocation.

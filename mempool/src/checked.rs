@@ -35,9 +35,12 @@ const OUT: u8 = 1;
 pub(crate) struct Checks {
     /// One byte for each object; none outside of checked mode.
     states: Box<[AtomicU8]>,
-    /// Whether the pool laid its memory out itself, with guards.
-    guards: bool,
+    /// Whether the pool laid its memory out itself, with room for guards.
+    own_layout: bool,
 }
+
+/// Whether guards are looked at: the address sanitizer sees more than they do.
+const GUARDS: bool = CHECKED && !POISON;
 
 /// An end of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,39 +53,53 @@ pub enum End {
 
 impl Checks {
     /// For `capacity` free objects, with room for guards between them or not.
-    pub(crate) fn new(capacity: usize, guards: bool) -> Self {
+    pub(crate) fn new(capacity: usize, own_layout: bool) -> Self {
         let states = if CHECKED { capacity } else { 0 };
         Self {
             states: (0..states).map(|_| AtomicU8::new(FREE)).collect(),
-            guards: guards && CHECKED && !POISON,
+            own_layout,
         }
     }
 
     /// Writes the guards, when all objects are made.
     pub(crate) fn arm(&self, inner: &Inner) {
+        if !CHECKED {
+            return;
+        }
         for index in 0..inner.capacity {
             // SAFETY: within the arena, in which each object has room before and behind it when
             // there are guards. Nobody has the objects yet.
             unsafe {
                 let object = inner.base.add(index * inner.stride);
-                if self.guards {
+                if GUARDS && self.own_layout {
                     object.sub(GUARD).cast().write_unaligned(BEFORE);
                     let behind = object.add(inner.object_size);
                     behind.cast().write_unaligned(BEHIND);
                 }
-                poison(object, inner.stride);
+                poison(object, self.extent(inner));
             }
         }
     }
 
     /// Makes all of the arena accessible again: it is about to go.
     pub(crate) fn unpoison(&self, inner: &Inner) {
-        unpoison(inner.base, inner.stride * inner.capacity);
+        let bytes = (inner.capacity - 1) * inner.stride + self.extent(inner);
+        unpoison(inner.base, bytes);
+    }
+
+    /// Bytes at each object that are poisoned: what lies between objects of a caller's region is
+    /// the caller's.
+    fn extent(&self, inner: &Inner) -> usize {
+        if self.own_layout {
+            inner.stride
+        } else {
+            inner.object_size
+        }
     }
 
     /// The end of object `index` past which somebody wrote.
     pub(crate) fn damage(&self, inner: &Inner, index: usize) -> Option<End> {
-        if !self.guards {
+        if !GUARDS || !self.own_layout {
             return None;
         }
         // SAFETY: as in `arm`; guards are written by nobody who may.

@@ -2,8 +2,9 @@
 //!
 //! A **pool** is one contiguous *arena* of equal objects. Objects that nobody holds rest in a common
 //! *backend* (a LIFO stack under a lock, a multi-producer multi-consumer ring, a ring for one producer
-//! and one consumer, or one that you bring) or in the *cache* of a thread. A cache is an array used as a stack: getting and putting an
-//! object is an index, a compare and a copy, without atomic read-modify-writes and without a lock.
+//! and one consumer, or one that you bring) or in the *cache* of a thread. A cache is an array used as a
+//! stack: getting and putting an object is an index, a compare and a copy, without atomic
+//! read-modify-writes and without a lock.
 //!
 //! Three layers:
 //!
@@ -16,8 +17,9 @@
 //!   into this thread's cache: no free path needs a temporary array of pointers. A [`GetCursor`]
 //!   reads in place what a get would copy.
 //!
-//! Bulk calls are all or nothing, bursts take what there is. Objects are initialised once, when the pool is built, and keep
-//! their *resting state* while they are in the pool: neither get nor put touches them.
+//! Bulk calls are all or nothing, bursts take what there is. Objects are initialised once, when the
+//! pool is built, and keep their *resting state* while they are in the pool: neither get nor put
+//! touches them.
 //!
 //! ```
 //! use mempool::Pool;
@@ -36,6 +38,18 @@
 //! handle *closes* the pool: caches are no longer used, and the arena is freed when the last object
 //! has come back. Objects that sit in the cache of another thread come back when that thread next
 //! puts into the pool or ends. [`RawPool::try_destroy`] refuses, with numbers, as long as anything is missing.
+//!
+//! # When caches have what a get lacks
+//!
+//! They are *suspended*: each thread gives its cache back at its next operation on the pool. The get
+//! fails, with numbers ([`Exhausted`]), and may be tried again; or it waits
+//! ([`RawPool::get_timeout`]), and what is put meanwhile goes to it. [`Builder::sized_for`] is the
+//! sizing rule by which that never happens.
+//!
+//! # Misuse
+//!
+//! Builds with debug assertions or the feature `checked` ([`CHECKED`]) find double puts, foreign
+//! objects and writes past either end of an object; [`RawPool::audit`] looks at every object.
 //!
 //! # Memory and names
 //!

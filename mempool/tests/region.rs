@@ -3,7 +3,7 @@
 #[path = "support/helpers.rs"]
 mod helpers;
 
-use helpers::{assert_whole, take};
+use helpers::{assert_whole, give, take};
 use mempool::{Builder, CreateError, MemoryKind, Pool, RawPool};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -105,12 +105,14 @@ fn fault_b5_an_element_lies_wholly_within_the_region() {
     let pool = builder.build().unwrap();
     write_all(&pool);
     assert_whole(&pool);
-    // SAFETY: nobody writes now.
+    let held = take(&pool, 3).unwrap();
+    // SAFETY: nobody writes now, and all objects are ours.
     let bytes = unsafe { Area::bytes(pages) };
     let canary = |&byte: &u8| byte == CANARY;
     assert!(bytes[..PAGE].iter().all(canary));
     assert!(bytes[PAGE..PAGE + 9000].iter().all(|&byte| byte == 0x11));
     assert!(bytes[PAGE + 9000..].iter().all(canary));
+    give(&pool, &held);
     drop(pool);
     assert_eq!(dropped.load(Ordering::Relaxed), 1);
 }

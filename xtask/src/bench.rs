@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bench::machine::Machine;
-use bench::report::{Report, SCHEMA};
+use bench::report::{Report, SCHEMA, Unmeasured};
 use bench::runner::{self, Outcome, Settings};
 use bench::{CellSpec, Clock, Env, Group, Profile, affinity, verdict};
 
@@ -41,6 +41,7 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<(), Failure> {
         .as_deref()
         .map(|path| Target::open("--pcap", path))
         .transpose()?;
+    let absent = absent(flags, &groups);
     let cells = select(flags, groups)?;
     if flags.list {
         output::print(&list(&cells));
@@ -64,8 +65,9 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<(), Failure> {
         clock: Clock::calibrate(),
     };
     let mut progress = Progress::new(cells.len());
-    let outcome = runner::run(&cells, &env, &Settings::of(env.profile), &mut progress);
+    let mut outcome = runner::run(&cells, &env, &Settings::of(env.profile), &mut progress);
     progress.end();
+    outcome.skipped.extend(absent);
     let report = report(&env, outcome);
     output::print(&table::render(&report, &questions));
     finish(&report, json, pcap)
@@ -124,13 +126,24 @@ fn check_groups(flags: &BenchFlags, groups: &[Group]) -> Result<(), Failure> {
     )))
 }
 
+/// What this build leaves out of the groups that are measured.
+fn absent(flags: &BenchFlags, groups: &[Group]) -> Vec<Unmeasured> {
+    let filter = flags.filter.as_deref().unwrap_or("");
+    let chosen = groups.iter().filter(|group| {
+        wanted(flags, group.name) && group.cells.iter().any(|cell| cell.id.contains(filter))
+    });
+    chosen.flat_map(|group| group.absent.clone()).collect()
+}
+
+fn wanted(flags: &BenchFlags, group: &str) -> bool {
+    flags.groups.is_empty() || flags.groups.iter().any(|name| name == group)
+}
+
 fn select(flags: &BenchFlags, groups: Vec<Group>) -> Result<Vec<CellSpec>, Failure> {
-    let wanted =
-        |group: &str| flags.groups.is_empty() || flags.groups.iter().any(|name| name == group);
     let filter = flags.filter.as_deref().unwrap_or("");
     let cells: Vec<CellSpec> = groups
         .into_iter()
-        .filter(|group| wanted(group.name))
+        .filter(|group| wanted(flags, group.name))
         .flat_map(|group| group.cells)
         .filter(|cell| cell.id.contains(filter))
         .collect();

@@ -50,6 +50,7 @@ pub(crate) fn group() -> Group {
             cell(Shape::Copied, Drain::Same),
             cell(Shape::Flat, Drain::Other),
         ],
+        absent: Vec::new(),
     }
 }
 

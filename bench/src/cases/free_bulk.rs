@@ -29,6 +29,7 @@ pub(crate) fn group() -> Group {
         name: "free-bulk",
         question: "What does it cost to free a burst of packets?",
         cells,
+        absent: Vec::new(),
     }
 }
 

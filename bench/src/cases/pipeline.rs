@@ -32,6 +32,7 @@ pub(crate) fn group() -> Group {
         name: "pipeline",
         question: "How fast does a captured transfer go from receive buffers to the wire?",
         cells: Drain::BOTH.map(cell).into(),
+        absent: Vec::new(),
     }
 }
 

@@ -35,6 +35,7 @@ pub(crate) fn group() -> Group {
         name: "splice",
         question: "How fast do spliced bytes go from receive buffers to the wire?",
         cells,
+        absent: Vec::new(),
     }
 }
 

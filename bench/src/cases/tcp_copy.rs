@@ -29,6 +29,7 @@ pub(crate) fn group() -> Group {
         name: "tcp-copy",
         question: "What does a TCP send cost when its payload is referenced, and when it is copied?",
         cells,
+        absent: Vec::new(),
     }
 }
 

@@ -1,86 +1,43 @@
 //! Random chains against a `Vec<u8>`: every operation keeps the bytes, the lengths and other
 //! packets' bytes.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod driver;
 
 use common::{assert_is, random_packet, uncached};
 use fastrand::Rng;
 use mbuf::{Chain, Packet};
 
-const SEEDS: u64 = 300;
+const SEEDS: u64 = 400;
 
-#[test]
-fn edits_keep_the_bytes_of_the_model() {
-    let set = uncached();
-    for seed in 0..SEEDS {
-        let mut rng = Rng::with_seed(seed);
-        let mut keep = Vec::new();
-        let (mut m, mut model) = random_packet(&mut rng, &set, 6, &mut keep);
-        let kept: Vec<_> = keep.iter().map(Packet::to_vec).collect();
-        for _ in 0..30 {
-            edit(&mut rng, &mut m, &mut model, &set, &mut Vec::new());
-            assert_is(&m, &model);
+/// Says which run it was when one fails.
+struct Seed(u64);
+
+impl Drop for Seed {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("seed {}", self.0);
         }
-        let now: Vec<_> = keep.iter().map(Packet::to_vec).collect();
-        assert!(kept == now, "seed {seed}: a sharer's bytes changed");
-        drop((m, keep));
-        assert!(
-            set.is_full(),
-            "seed {seed}: {} objects leaked",
-            set.in_use()
-        );
     }
 }
 
-fn edit(
-    rng: &mut Rng,
-    m: &mut mbuf::Mbuf,
-    model: &mut Vec<u8>,
-    set: &mbuf::BufferSet,
-    keep: &mut Vec<mbuf::Mbuf>,
-) {
-    let n = rng.usize(0..200);
-    let byte = rng.u8(..);
-    match rng.u8(0..7) {
-        0 => {
-            if let Ok(room) = m.prepend(n) {
-                room.fill(byte);
-                model.splice(0..0, std::iter::repeat_n(byte, n));
-            }
-        }
-        1 => {
-            if let Ok(room) = m.append(n) {
-                room.fill(byte);
-                model.extend(std::iter::repeat_n(byte, n));
-            }
-        }
-        2 => match m.trim_front(n) {
-            Ok(()) => drop(model.drain(..n)),
-            Err(e) => assert!(n > model.len(), "{e}"),
-        },
-        3 => match m.trim_back(n) {
-            Ok(()) => model.truncate(model.len() - n),
-            Err(e) => assert!(n > model.len(), "{e}"),
-        },
-        4 => {
-            let len = m.first().len();
-            if let Some(data) = m.data_mut() {
-                data.fill(byte);
-                model[..len].fill(byte);
-            }
-        }
-        5 => {
-            let (tail, bytes) = random_packet(rng, set, 2, keep);
-            m.cat(tail);
-            model.extend(bytes);
-        }
-        _ => {
-            let off = rng.usize(0..=model.len());
-            let mut out = vec![0; rng.usize(0..=model.len() - off)];
-            m.copy_to(off, &mut out).unwrap();
-            assert!(out == model[off..off + out.len()]);
-            assert!(m.copy_to(off, &mut vec![0; model.len() - off + 1]).is_err());
-        }
+#[test]
+fn every_operation_keeps_the_bytes_of_every_packet() {
+    let set = driver::pools();
+    let mut tally = driver::Tally::new();
+    for seed in 0..SEEDS {
+        let _seed = Seed(seed);
+        let mut rng = Rng::with_seed(seed);
+        let decisions: Vec<u8> = std::iter::repeat_with(|| rng.u8(..)).take(3000).collect();
+        driver::run(&set, &decisions, &mut tally);
+    }
+    println!("operation: runs, of these without buffers\n{tally:#?}");
+    let takes_buffers = "append_with byte_copy defrag make_contiguous make_range_writable \
+        make_space make_writable prepend_with pulldown pullup ref_copy split write_at";
+    for what in takes_buffers.split_whitespace() {
+        let (runs, short) = tally[what];
+        assert!(runs > 2 * short && short > 10, "{what}: {runs} {short}");
     }
 }
 

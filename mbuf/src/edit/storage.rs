@@ -1,0 +1,104 @@
+//! Exchanging a segment's storage under it: the element stays where it is in its packet, with all
+//! that its header says; bytes, room and charge are another's from then on.
+
+use crate::error::AllocError;
+use crate::handle::Mbuf;
+use crate::header::Fields;
+use crate::packet::Packet;
+use crate::segment::{RawSegmentMut, Segment};
+use crate::set::BufferSet;
+use crate::word;
+
+impl BufferSet {
+    /// A packet of one segment with `len` bytes of data, whose storage `seg` can [`adopt`]: a
+    /// cluster, or inline room when `seg` has the same. Keeps the lead of `seg` where there is
+    /// room for it, else its alignment to 8 bytes.
+    pub(super) fn storage_for(&self, seg: Segment<'_>, len: usize) -> Result<Mbuf, AllocError> {
+        let mut fresh = if seg.is_header() {
+            self.header()?
+        } else {
+            self.plain()?
+        };
+        // Pools are compared by address; elements of both are out, so both live.
+        let same_room = fresh.first().fields().pool == seg.fields().pool;
+        if len > fresh.capacity() || !same_room {
+            self.attach_cluster(&mut fresh, len)?;
+        }
+        let spare = fresh.capacity() - len;
+        let lead = [seg.lead(), seg.lead() % 8]
+            .into_iter()
+            .find(|&lead| lead <= spare);
+        let mut first = fresh.first_raw();
+        let fields = first.fields();
+        fields.off = lead.unwrap_or(0) as u32;
+        fields.len = len as u32;
+        fields.pkt_len = len;
+        Ok(fresh)
+    }
+}
+
+/// Makes the bytes of `fresh`, which [`BufferSet::storage_for`] made for this segment, those of
+/// `seg`, and frees what `seg` had. The lengths of the packet around `seg` are the caller's to keep.
+pub(super) fn adopt(seg: &mut RawSegmentMut<'_>, mut fresh: Mbuf) {
+    let (ours, theirs) = (*seg.view().fields(), *fresh.first().fields());
+    let clustered = |fields: &Fields| fields.cluster.map_or(0, |_| fields.capacity);
+    {
+        let fields = seg.fields();
+        fields.cluster = theirs.cluster;
+        fields.capacity = theirs.capacity;
+        fields.off = theirs.off;
+        fields.len = theirs.len;
+        fields.charge = ours.charge - clustered(&ours) + clustered(&theirs);
+    }
+    mark(seg.view());
+    if theirs.cluster.is_none() {
+        // Same pool and same kind, so the same room; `seg` has just become inline.
+        debug_assert!(ours.pool == theirs.pool);
+        debug_assert_eq!(seg.view().is_header(), fresh.first().is_header());
+        if let Some(data) = reborrow(seg).into_data() {
+            data.copy_from_slice(fresh.first().data());
+        }
+    }
+    // `fresh` goes away with what `seg` had: empty, so that nothing of it can be reached.
+    let mut first = fresh.first_raw();
+    let fields = first.fields();
+    fields.cluster = ours.cluster;
+    fields.capacity = clustered(&ours);
+    fields.charge = theirs.charge - clustered(&theirs) + clustered(&ours);
+    (fields.off, fields.len, fields.pkt_len) = (0, 0, 0);
+    mark(first.view());
+}
+
+/// Makes the free word agree with the storage.
+fn mark(seg: Segment<'_>) {
+    // SAFETY: the segment is borrowed, by its exclusive owner.
+    let word = unsafe { seg.ptr().word() };
+    let rest = word.load() & !word::CLUSTER;
+    word.set(match seg.cluster() {
+        Some(_) => rest | word::CLUSTER,
+        None => rest,
+    });
+}
+
+/// Moves the bytes of `seg`, which is not shared, so that they start at `lead` of its storage,
+/// where they fit.
+pub(super) fn slide(seg: &mut RawSegmentMut<'_>, lead: usize) {
+    let (from, len, capacity) = {
+        let view = seg.view();
+        (view.lead(), view.len(), view.capacity())
+    };
+    debug_assert!(lead + len <= capacity && !seg.view().is_shared());
+    let low = from.min(lead);
+    let span = from.max(lead) + len - low;
+    (seg.fields().off, seg.fields().len) = (low as u32, span as u32);
+    if let Some(data) = reborrow(seg).into_data() {
+        data.copy_within(from - low..from - low + len, lead - low);
+    }
+    (seg.fields().off, seg.fields().len) = (lead as u32, len as u32);
+}
+
+/// The same segment, for a shorter time.
+pub(super) fn reborrow<'a>(seg: &'a mut RawSegmentMut<'_>) -> RawSegmentMut<'a> {
+    // SAFETY: `seg` is exclusive and cannot be used while this view lives.
+    unsafe { RawSegmentMut::new(seg.view().ptr()) }
+}
