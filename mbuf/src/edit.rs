@@ -24,7 +24,7 @@ impl Mbuf {
     }
 
     /// The last segment; the walk costs one step per segment.
-    fn last_raw(&mut self) -> RawSegmentMut<'_> {
+    pub(crate) fn last_raw(&mut self) -> RawSegmentMut<'_> {
         let mut last = self.ptr();
         for seg in self.segments() {
             last = seg.ptr();
@@ -196,17 +196,11 @@ impl Mbuf {
 
     /// Says what the hardware shall do with the packet.
     pub fn set_offload(&mut self, offload: TxOffload) {
-        let ptr = self.ptr();
-        // SAFETY: exclusive handle, mutably borrowed; line 1 is disjoint from word and fields.
-        unsafe { (*ptr.0.as_ptr()).offload = offload };
-        self.first_raw().fields().flags |= SegFlags::OFFLOAD;
+        self.line1(SegFlags::OFFLOAD).offload = offload;
     }
 
     /// One word that the stack never reads; 0 until it is set.
     pub fn set_user(&mut self, user: u64) {
-        let ptr = self.ptr();
-        // SAFETY: as in `set_offload`.
-        unsafe { (*ptr.0.as_ptr()).user = user };
-        self.first_raw().fields().flags |= SegFlags::USER;
+        self.line1(SegFlags::USER).user = user;
     }
 }

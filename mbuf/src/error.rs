@@ -40,6 +40,14 @@ pub enum CreateError {
         /// How many there are.
         limit: u64,
     },
+    /// Room for fields and for tags is a multiple of 8 bytes, and limited.
+    #[error("{asked} bytes of a private area asked for, possible are multiples of 8 up to {max}")]
+    Private {
+        /// Bytes asked for.
+        asked: usize,
+        /// The limit.
+        max: usize,
+    },
 }
 
 /// No buffer could be had.

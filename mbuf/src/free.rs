@@ -20,6 +20,7 @@ mod staged;
 
 use crate::cluster::StoragePtr;
 use crate::header::HeaderPtr;
+use crate::history::{self, LifeEvent};
 use crate::packet::Packet;
 use crate::wipe;
 use crate::word;
@@ -105,6 +106,11 @@ pub fn free_bulk_with<P: Packet>(how: FreeStrategy, slots: &mut [Option<P>]) {
     // SAFETY: every `Some` owns one reference of a packet, which is given up here: `Slots` empties
     // the array whatever happens.
     unsafe {
+        if mempool::CHECKED && how != FreeStrategy::Each {
+            for &ptr in slots.iter().flatten() {
+                history::note(ptr, LifeEvent::Free);
+            }
+        }
         match how {
             FreeStrategy::Each => {
                 for &ptr in slots.iter().flatten() {
@@ -126,6 +132,7 @@ pub fn free_bulk_with<P: Packet>(how: FreeStrategy, slots: &mut [Option<P>]) {
 pub(crate) unsafe fn free_packet(ptr: HeaderPtr) {
     // SAFETY: the reference keeps the element out of its pool until it is put.
     unsafe {
+        history::note(ptr, LifeEvent::Free);
         let word = ptr.word().load();
         if word == word::resting_of(word) {
             ptr.fields().pool.put(ptr.0.cast());
@@ -154,6 +161,7 @@ unsafe fn free_odd(ptr: HeaderPtr, seen: u64) {
 pub(crate) unsafe fn free_packet_with(ptr: HeaderPtr, later: &mut Later) {
     // SAFETY: as in `free_packet`.
     unsafe {
+        history::note(ptr, LifeEvent::Free);
         let word = ptr.word().load();
         if word == word::resting_of(word) {
             ptr.fields().pool.put(ptr.0.cast());

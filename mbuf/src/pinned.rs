@@ -4,6 +4,7 @@ use crate::error::CreateError;
 use crate::header::PINNED;
 use crate::owner::RawVec;
 use crate::pool::{MbufPool, Room};
+use crate::private::PrivateArea;
 use mempool::Builder;
 use std::any::Any;
 use std::ptr::NonNull;
@@ -132,7 +133,7 @@ impl MbufPool {
         let configure = |builder| configure(builder).private(owners);
         // A pool with too few is not handed out.
         let slice_of = |_, index| slices.get(index).copied().unwrap_or(NonNull::dangling());
-        let pool = Self::build(room, 0, PINNED, configure, slice_of)?;
+        let pool = Self::build(room, PrivateArea::default(), 0, PINNED, configure, slice_of)?;
         let needed = pool.raw().capacity();
         if needed > slices.len() {
             return Err(CreateError::TooFewSlices {

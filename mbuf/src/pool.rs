@@ -7,9 +7,10 @@ use crate::error::{AllocError, CreateError};
 use crate::free::raw::Slots;
 use crate::handle::Mbuf;
 use crate::header::{Fields, HEADER_LEN, Header, HeaderPtr, Home, SegFlags};
-use crate::offload::TxOffload;
+use crate::history::{self, LifeEvent};
 use crate::packet::Packet;
-use crate::word::{self, FreeWord, POOL_IDS};
+use crate::private::PrivateArea;
+use crate::word::{self, POOL_IDS};
 use mempool::{Builder, Exhausted, RawPool};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -64,20 +65,36 @@ impl MbufPool {
         room: Room,
         configure: impl FnOnce(Builder) -> Builder,
     ) -> Result<Self, CreateError> {
-        room.check()?;
-        let inline = room.header.max(room.plain);
-        let own_room = |object: NonNull<u8>, _| {
-            // SAFETY: elements are so much longer than their header.
-            unsafe { object.add(HEADER_LEN) }
-        };
-        Self::build(room, inline, HEADER_LEN as u16, configure, own_room)
+        Self::with_private(room, PrivateArea::default(), configure)
     }
 
-    /// Makes a pool of elements with `inline` bytes behind their headers, whose rooms are at
+    /// As [`new`](Self::new), with a private area in each mbuf.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new), or when the area is impossible.
+    #[doc(alias = "rte_pktmbuf_pool_create")]
+    pub fn with_private(
+        room: Room,
+        private: PrivateArea,
+        configure: impl FnOnce(Builder) -> Builder,
+    ) -> Result<Self, CreateError> {
+        room.check()?;
+        private.check()?;
+        let inline = room.header.max(room.plain);
+        let room_off = HEADER_LEN + private.len();
+        let own_room = |object: NonNull<u8>, _| {
+            // SAFETY: elements are so much longer than their header.
+            unsafe { object.add(room_off) }
+        };
+        Self::build(room, private, inline, room_off as u16, configure, own_room)
+    }
+
+    /// Makes a pool of elements with `inline` bytes behind header and private area, whose rooms are at
     /// `room_off` or, if that is [`PINNED`](crate::header::PINNED), where `own_room` says (of an
     /// element, and its index). The room has been checked.
     pub(crate) fn build(
         room: Room,
+        private: PrivateArea,
         inline: usize,
         room_off: u16,
         configure: impl FnOnce(Builder) -> Builder,
@@ -88,7 +105,7 @@ impl MbufPool {
             return Err(CreateError::TooManyPools { limit: POOL_IDS });
         }
         let resting = word::resting(id);
-        let size = HEADER_LEN + inline;
+        let size = HEADER_LEN + private.len() + inline;
         let charge = room.charge;
         let fields = |pool, room, flags| Fields {
             next: None,
@@ -106,20 +123,19 @@ impl MbufPool {
         // Whatever builder comes back, possibly another one: headers and rooms need this much.
         let builder = configure(RawPool::builder(size)).objects_of(size, align_of::<Header>());
         let raw = builder.build_with_ref(|pool, object, index| {
-            let header = Header {
-                word: FreeWord::new(resting),
-                fields: fields(pool, room.plain, SegFlags::empty()),
-                offload: TxOffload::default(),
-                user: 0,
-                home: Home {
-                    room: own_room(object, index),
-                    header: room.header as u32,
-                    plain: room.plain as u32,
-                },
+            let home = Home {
+                room: own_room(object, index),
+                header: room.header as u32,
+                plain: room.plain as u32,
             };
+            let fields = fields(pool, room.plain, SegFlags::empty());
+            let header = Header::new(resting, fields, home);
             // SAFETY: a fresh object of at least `HEADER_LEN` bytes, aligned to 64, which nobody
             // else has.
-            unsafe { object.cast::<Header>().write(header) };
+            unsafe {
+                object.cast::<Header>().write(header);
+                private.write_new(object);
+            }
         })?;
         let pool = raw.pool_ref();
         Ok(Self {
@@ -172,6 +188,7 @@ impl MbufPool {
             Ok(object) => Ok(unsafe {
                 let ptr = HeaderPtr(object.cast());
                 *ptr.fields_mut() = *template;
+                history::note(ptr, LifeEvent::Alloc);
                 Mbuf::from_raw(ptr)
             }),
             Err(short) => Err(exhausted(&self.raw, short)),
@@ -212,7 +229,11 @@ impl MbufPool {
         }
         for object in fresh {
             // SAFETY: just written; a fresh object of this pool, as in `alloc`.
-            unsafe { *HeaderPtr(object.assume_init().cast()).fields_mut() = self.header };
+            unsafe {
+                let ptr = HeaderPtr(object.assume_init().cast());
+                *ptr.fields_mut() = self.header;
+                history::note(ptr, LifeEvent::Alloc);
+            }
         }
         Ok(())
     }

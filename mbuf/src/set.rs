@@ -4,6 +4,7 @@ use crate::error::{AllocError, CreateError};
 use crate::handle::Mbuf;
 use crate::packet::Packet;
 use crate::pool::{ClusterPool, MbufPool, Room};
+use crate::private::PrivateArea;
 use crate::stats::Events;
 use mempool::backend::{FailAt, FailSwitch, Lifo};
 use mempool::{Builder, RawPool};
@@ -51,6 +52,7 @@ struct Pools {
 /// How a [`BufferSet`] is made: rooms, classes, and how many of each.
 pub struct BufferSetBuilder {
     room: Room,
+    private: PrivateArea,
     mbufs: usize,
     classes: Vec<(usize, usize)>,
     configure: Box<dyn Fn(Builder) -> Builder>,
@@ -61,6 +63,12 @@ impl BufferSetBuilder {
     /// The inline room and charge of an mbuf.
     pub fn room(mut self, room: Room) -> Self {
         self.room = room;
+        self
+    }
+
+    /// Room for named fields and tags in each mbuf; none unless given.
+    pub fn private(mut self, area: PrivateArea) -> Self {
+        self.private = area;
         self
     }
 
@@ -100,7 +108,9 @@ impl BufferSetBuilder {
                 }
             }
         };
-        let mbufs = MbufPool::new(self.room, |b| configure(b, "mbuf", self.mbufs))?;
+        let mbufs = MbufPool::with_private(self.room, self.private, |b| {
+            configure(b, "mbuf", self.mbufs)
+        })?;
         let cluster = |&(size, count): &(usize, usize)| {
             let name = format!("cluster-{size}");
             ClusterPool::new(size, |b| configure(b, &name, count))
@@ -119,6 +129,7 @@ impl BufferSet {
     pub fn builder(mbufs: usize) -> BufferSetBuilder {
         BufferSetBuilder {
             room: ROOM,
+            private: PrivateArea::default(),
             mbufs,
             classes: Vec::new(),
             configure: Box::new(|b| b),

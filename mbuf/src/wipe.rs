@@ -3,6 +3,7 @@
 use crate::handle::Mbuf;
 use crate::header::{HeaderPtr, SegFlags};
 use crate::packet::Packet;
+use crate::private;
 use crate::word::WIPE;
 use std::ptr::NonNull;
 
@@ -29,7 +30,7 @@ pub(crate) unsafe fn bytes(data: NonNull<u8>, len: usize) {
     }
 }
 
-/// Zeroes the mbuf's own room.
+/// Zeroes the mbuf's own room, and what is private to it.
 ///
 /// # Safety
 /// The caller owns the mbuf.
@@ -38,12 +39,15 @@ pub(crate) unsafe fn room(mbuf: HeaderPtr) {
     unsafe {
         let home = mbuf.home();
         bytes(home.room, home.header.max(home.plain) as usize);
+        if let Some((content, len)) = private::content(mbuf) {
+            bytes(content, len);
+        }
     }
 }
 
 impl Mbuf {
-    /// Asks that all storage of the packet be wiped before it can be used again: whole rooms when
-    /// the mbufs go back to their pool, clusters and external memory when their last holder lets go,
+    /// Asks that all storage of the packet be wiped before it can be used again: whole rooms, fields
+    /// and tags when the mbufs go back to their pool, clusters and external memory when their last holder lets go,
     /// whoever that is. The wish of one holder cannot be taken back by another.
     ///
     /// It holds for segments that the packet has now, and for storage that they are given later. Byte

@@ -4,7 +4,8 @@ mod common;
 
 use common::uncached;
 use mbuf::{
-    BufferSet, ClusterPool, External, FreeStrategy, Mbuf, MbufPool, Packet, free_bulk_with,
+    BufferSet, ClusterPool, External, FreeStrategy, Mbuf, MbufPool, Packet, PrivateArea, Room,
+    free_bulk_with,
 };
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -181,5 +182,36 @@ fn pinned_rooms_are_wiped_in_the_callers_memory() {
         drop(m);
         let dirty = left_behind(pool.header().unwrap()).contains(&0xa5);
         assert_eq!(dirty, !asked);
+    }
+}
+
+#[test]
+fn tags_are_wiped_with_the_room() {
+    const SECRET: &[u8] = b"kept in a tag";
+    for asked in [true, false] {
+        let room = Room {
+            header: 144,
+            plain: 224,
+            charge: 256,
+        };
+        let private = PrivateArea {
+            fields: 8,
+            tags: 64,
+        };
+        let pool = MbufPool::with_private(room, private, |b| b.capacity(1).cache(0)).unwrap();
+        let mut m = pool.header().unwrap();
+        m.add_tag(7, SECRET).unwrap();
+        if asked {
+            assert!(m.wipe_on_free());
+        }
+        drop(m);
+        let object = pool.raw().get().unwrap();
+        // SAFETY: just got; so large, and initialised.
+        let bytes =
+            unsafe { std::slice::from_raw_parts(object.as_ptr(), pool.raw().object_size()) };
+        let found = bytes.windows(SECRET.len()).any(|window| window == SECRET);
+        assert_eq!(found, !asked);
+        // SAFETY: got above, and not written.
+        unsafe { pool.raw().pool_ref().put(object) };
     }
 }
