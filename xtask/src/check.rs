@@ -16,7 +16,7 @@ struct Step {
     must_report: Option<&'static str>,
 }
 
-const ALWAYS: [Step; 4] = [
+const ALWAYS: [Step; 6] = [
     Step {
         name: "format",
         environment: &[],
@@ -37,6 +37,21 @@ const ALWAYS: [Step; 4] = [
         must_report: None,
     },
     Step {
+        name: "lints of mbuf with its features",
+        environment: &[],
+        arguments: &[
+            "clippy",
+            "--package",
+            "mbuf",
+            "--all-features",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ],
+        must_report: None,
+    },
+    Step {
         name: "docs",
         environment: &[("RUSTDOCFLAGS", "-D warnings")],
         arguments: &["doc", "--workspace", "--no-deps"],
@@ -46,6 +61,12 @@ const ALWAYS: [Step; 4] = [
         name: "tests",
         environment: &[],
         arguments: &["test", "--workspace"],
+        must_report: None,
+    },
+    Step {
+        name: "tests of mbuf with its features",
+        environment: &[],
+        arguments: &["test", "--package", "mbuf", "--all-features"],
         must_report: None,
     },
 ];
@@ -162,6 +183,10 @@ const SANITIZERS: [Step; 3] = [
             "mp_rows",
             "--test",
             "local_cache",
+            "--test",
+            "queue",
+            "--test",
+            "letting_go",
         ],
         must_report: None,
     },
