@@ -16,19 +16,19 @@ pub(crate) struct Alarms {
 }
 
 impl Alarms {
-    /// A get took from the backend: calls if that is low now, once until it has recovered to twice
+    /// A get took `n` objects: calls if the backend is low now, once until it has recovered to twice
     /// the level.
-    pub(crate) fn after_get(&self, inner: &Inner) {
+    pub(crate) fn after_get(&self, inner: &Inner, n: usize) {
         let Some((level, call)) = &self.low else {
             return;
         };
         let free = inner.capacity.saturating_sub(inner.units.0.away());
-        if free <= *level {
-            if self.is_low.swap(1, Ordering::Relaxed) == 0 {
-                call(free);
-            }
-        } else if free >= level.saturating_mul(2).min(inner.capacity) {
+        // What this get found counts, not only what it left.
+        if free.saturating_add(n) >= level.saturating_mul(2).min(inner.capacity) {
             self.is_low.store(0, Ordering::Relaxed);
+        }
+        if free <= *level && self.is_low.swap(1, Ordering::Relaxed) == 0 {
+            call(free);
         }
     }
 

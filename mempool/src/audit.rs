@@ -4,7 +4,7 @@ use crate::backend::AnyBackend;
 use crate::checked::End;
 use crate::inner::Inner;
 use crate::pool::RawPool;
-use crate::worker;
+use crate::{wait, worker};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
@@ -168,6 +168,8 @@ impl Inner {
         }
         all.chunks(BURST)
             .for_each(|burst| self.backend.put_bulk(burst));
+        // Somebody may have looked while it was empty.
+        wait::wake_all();
         found.map(|()| all.len())
     }
 

@@ -17,7 +17,8 @@ use std::ptr::NonNull;
 ///
 /// Methods may use the same pool again: this thread's cache is taken while it exchanges objects with the
 /// backend, so that such nested calls go to the backend too. If one unwinds, the objects that were
-/// under way are lost and their pool is never freed, but nothing else happens.
+/// under way are lost, their pool is never freed, and the cache that talked to the backend is closed for
+/// good; nothing else happens.
 ///
 /// # Safety
 ///
@@ -66,6 +67,10 @@ unsafe impl<B: Backend + ?Sized> Backend for Box<B> {
 
     fn len(&self) -> usize {
         (**self).len()
+    }
+
+    fn is_empty(&self) -> bool {
+        (**self).is_empty()
     }
 
     fn room(&self) -> usize {

@@ -111,7 +111,8 @@ impl Budget {
     /// Charges `bytes`, or nothing.
     pub(crate) fn charge(&self, bytes: u64) -> bool {
         let limit = self.limit();
-        let more = |used: u64| ((used & BYTES) + bytes <= limit).then_some(used + bytes);
+        let fits = |used: u64| (used & BYTES).saturating_add(bytes) <= limit;
+        let more = |used: u64| fits(used).then(|| used + bytes);
         let used = &self.0.used;
         used.fetch_update(Ordering::Acquire, Ordering::Relaxed, more)
             .is_ok()

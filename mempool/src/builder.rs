@@ -116,8 +116,8 @@ impl Builder {
     }
 
     /// As many objects as it takes for `in_flight` of them to be held by `threads` threads together
-    /// whatever their caches keep: `in_flight + threads * cache`. The cache becomes [`MAX_CACHE`]
-    /// unless it was given.
+    /// whatever their caches keep: `in_flight + threads * cache`, with [`MAX_CACHE`] for the cache
+    /// unless one was given.
     ///
     /// That is the sizing rule. With fewer, a get may fail while others' caches have enough; those
     /// are called back then, and the next try finds them ([`Exhausted`](crate::Exhausted)).
@@ -129,7 +129,7 @@ impl Builder {
     /// # Ok::<(), mempool::CreateError>(())
     /// ```
     pub fn sized_for(mut self, in_flight: usize, threads: usize) -> Self {
-        let cache = *self.cache.get_or_insert(MAX_CACHE);
+        let cache = self.cache.unwrap_or(MAX_CACHE);
         self.capacity = in_flight.saturating_add(threads.saturating_mul(cache));
         self
     }
@@ -250,9 +250,11 @@ impl Builder {
     /// [`Pooled`](crate::Pooled) guards and of [bursts](crate::Burst), pushes into a
     /// [`PutCursor`](crate::PutCursor), flushes, the end of a thread that has a cache in this pool,
     /// the drop of a local cache and that of the pool's last handle,
-    /// [`try_destroy`](RawPool::try_destroy), and each operation of a thread that has something
-    /// cached while caches are called back, because a get failed or waits. To build the pool is to give: the first giver comes
-    /// after it. Counts and statistics are neither.
+    /// [`try_destroy`](RawPool::try_destroy), each operation of a thread that has something cached
+    /// while caches are called back (because a get failed or waits) or when the pool is closed, and a get
+    /// whose [`on_low_water`](Self::on_low_water) callback unwinds. To build the pool is to give: the first giver comes
+    /// after it. Counts and statistics are neither. [`RawPool::find`], [`RawPool::owner_of`] and
+    /// [`pools`](crate::pools) do not hand such a pool to strangers.
     #[doc(alias = "RTE_MEMPOOL_F_SP_PUT")]
     #[doc(alias = "RTE_MEMPOOL_F_SC_GET")]
     #[doc(alias = "ring_sp_sc")]

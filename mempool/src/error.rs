@@ -35,7 +35,8 @@ pub enum InPlaceError {
         /// Objects that a cache of this pool holds at most.
         cache: usize,
     },
-    /// The pool has no cache for this thread, or the thread has it open already.
+    /// The pool has no cache for this thread, or the thread has it open already, or caches are called
+    /// back just now.
     #[error("asked for {asked} in place, but this thread has no cache to open here: use get_bulk")]
     NoCache {
         /// Objects asked for.

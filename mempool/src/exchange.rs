@@ -1,5 +1,6 @@
 //! Exchanges with the backend: whatever a cache, or a thread without one, takes and gives.
 
+use crate::budget::Budget;
 use crate::inner::Inner;
 use crate::pool_ref::PoolRef;
 use crate::stats::{Counters, Writers};
@@ -56,11 +57,9 @@ impl PoolRef {
     ) -> Result<(), usize> {
         // SAFETY: as the caller promises.
         let inner = unsafe { self.inner() };
-        inner.charge(out.len())?;
-        if let Err(available) = inner.backend.get_bulk(out) {
-            inner.credit(out.len());
-            return Err(available);
-        }
+        let charged = inner.charge(out.len())?;
+        inner.backend.get_bulk(out)?;
+        std::mem::forget(charged);
         inner.units.0.add(out.len());
         counters.got(out.len(), writers);
         Ok(())
@@ -94,20 +93,31 @@ impl PoolRef {
 }
 
 impl Inner {
-    /// Charges the budget, if there is one, for `n` objects; or says for how many it would do.
+    /// Charges the budget, if there is one, for `n` objects; or says how many could be had.
+    ///
+    /// Nothing is charged for what is not there, as a charge that is taken back wakes all waiters.
     #[inline]
-    fn charge(&self, n: usize) -> Result<(), usize> {
-        match &self.budget {
-            Some(budget) if !budget.charge(n as u64 * self.stride as u64) => Err(self.allowance()),
-            _ => Ok(()),
+    fn charge(&self, n: usize) -> Result<Option<Charged<'_>>, usize> {
+        let Some(budget) = &self.budget else {
+            return Ok(None);
+        };
+        let there = self.backend.len();
+        let bytes = self.bytes_of(n);
+        if there < n || !budget.charge(bytes) {
+            return Err(there.min(self.allowance()));
         }
+        Ok(Some(Charged(budget, bytes)))
     }
 
     #[inline]
     fn credit(&self, n: usize) {
         if let Some(budget) = &self.budget {
-            budget.credit(n as u64 * self.stride as u64);
+            budget.credit(self.bytes_of(n));
         }
+    }
+
+    fn bytes_of(&self, n: usize) -> u64 {
+        (n as u64).saturating_mul(self.stride as u64)
     }
 
     /// Objects that the budget leaves to this pool.
@@ -116,5 +126,14 @@ impl Inner {
             return usize::MAX;
         };
         (budget.left() / self.stride as u64) as usize
+    }
+}
+
+/// A charge that is taken back if the get fails, or unwinds.
+struct Charged<'a>(&'a Budget, u64);
+
+impl Drop for Charged<'_> {
+    fn drop(&mut self) {
+        self.0.credit(self.1);
     }
 }

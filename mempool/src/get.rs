@@ -99,7 +99,7 @@ impl PoolRef {
                 }
                 if let Some(alarms) = &inner.alarms {
                     let unwinding = GiveBack(self, out);
-                    alarms.after_get(inner);
+                    alarms.after_get(inner, out.len());
                     std::mem::forget(unwinding);
                 }
             }

@@ -119,7 +119,9 @@ impl PoolRef {
         // `far` in need nothing is left in it; what is restored then, `refill` wrote.
         unsafe {
             copy_out(base.add(len - hot), near);
-            slot.counters.missed(Writers::Owner);
+            if !far.is_empty() {
+                slot.counters.missed(Writers::Owner);
+            }
             let (got, left) = if far.is_empty() {
                 (asked, len - hot)
             } else if let Ok(left) = self.refill(slot, &taken, far) {

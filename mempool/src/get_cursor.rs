@@ -134,6 +134,7 @@ impl PoolRef {
     #[cold]
     #[inline(never)]
     unsafe fn open_get_slow(self, n: usize) -> Result<GetCursor, InPlaceError> {
+        let mut told = false;
         // SAFETY: the pool lives; the slot is ours. Whatever is restored was taken just before.
         unsafe {
             let slot = match self.own_slot() {
@@ -144,7 +145,7 @@ impl PoolRef {
             else {
                 return Err(InPlaceError::NoCache { asked: n });
             };
-            let Taken { base, len, limit } = taken;
+            let Taken { len, limit, .. } = taken;
             if n > limit {
                 slot.as_ref().restore(len, limit);
                 return Err(InPlaceError::BeyondCache {
@@ -153,17 +154,29 @@ impl PoolRef {
                 });
             }
             slot.as_ref().counters.missed(Writers::Owner);
-            match self.refill_below(slot.as_ref(), &taken, n) {
-                Ok(len) => Ok(self.cursor_over(slot, Taken { base, len, limit }, n, false)),
-                Err(available) => {
-                    slot.as_ref().restore(len, limit);
-                    let exhausted = self.exhausted(n, available + len, len);
-                    self.got(
-                        &[],
-                        Err(exhausted),
-                        (&slot.as_ref().counters, Writers::Owner),
-                    )?;
-                    Err(exhausted.into())
+            let mut taken = taken;
+            loop {
+                let found = taken.len;
+                match self.refill_below(slot.as_ref(), &taken, n) {
+                    Ok(len) => taken.len = len,
+                    Err(available) => {
+                        slot.as_ref().restore(found, limit);
+                        let exhausted = self.exhausted(n, available + found, found);
+                        let counters = (&slot.as_ref().counters, Writers::Owner);
+                        self.got(&[], Err(exhausted), counters)?;
+                        return Err(exhausted.into());
+                    }
+                }
+                let Some(alarms) = self.inner().alarms.as_ref().filter(|_| !told) else {
+                    return Ok(self.cursor_over(slot, taken, n, false));
+                };
+                // Whoever is called finds the cache in its place, and may take from it.
+                told = true;
+                slot.as_ref().restore(taken.len, limit);
+                alarms.after_get(self.inner(), taken.len - found);
+                match slot.as_ref().take() {
+                    Some(again) => taken = again,
+                    None => return Err(InPlaceError::NoCache { asked: n }),
                 }
             }
         }

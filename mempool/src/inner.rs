@@ -97,7 +97,8 @@ impl Inner {
     pub(crate) fn stats(&self) -> PoolStats {
         let mut stats = PoolStats {
             capacity: self.capacity,
-            high_water: self.units.0.high_water(),
+            // A put is in the backend before its units are released: for a moment both count it.
+            high_water: self.units.0.high_water().min(self.capacity),
             ..PoolStats::default()
         };
         // Calls without a cache first.

@@ -150,6 +150,13 @@ impl LocalCache {
     /// Fills `out` as far as this cache and the backend can, as [`RawPool::get_burst`] does.
     pub fn get_burst(&mut self, out: &mut [MaybeUninit<NonNull<u8>>]) -> usize {
         // SAFETY: see above.
+        if unsafe { self.slot.pop_bulk(out) } {
+            // SAFETY: the pool lives; all are written.
+            unsafe { self.pool.pool_ref().on_got(out) };
+            return out.len();
+        }
+        self.answer_recall();
+        // SAFETY: see above.
         let Some(taken) = (unsafe { self.slot.take() }) else {
             // Lost to a backend that unwound.
             return self.pool.get_burst(out);
@@ -166,6 +173,7 @@ impl LocalCache {
     #[cold]
     #[inline(never)]
     fn get_slow(&mut self, out: &mut [MaybeUninit<NonNull<u8>>]) -> Result<(), Exhausted> {
+        self.answer_recall();
         // SAFETY: see above.
         let Some(taken) = (unsafe { self.slot.take() }) else {
             // Lost to a backend that unwound.
@@ -184,6 +192,17 @@ impl LocalCache {
             pool.on_got(out);
         }
         Ok(())
+    }
+
+    /// Gives this thread's ordinary cache back, if that is asked for.
+    fn answer_recall(&self) {
+        let pool = self.pool.pool_ref();
+        // SAFETY: the handle keeps the pool alive.
+        unsafe {
+            if pool.inner().gate.is_suspended() {
+                pool.give_back_cache();
+            }
+        }
     }
 
     /// Puts one object back.

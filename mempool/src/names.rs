@@ -8,7 +8,8 @@ use std::ptr::NonNull;
 /// Handles of all pools of the process, oldest first.
 ///
 /// Pools that are being built are not among them, nor pools whose last handle was dropped, even if
-/// objects of theirs are still out. The handles count: a pool that somebody else would otherwise have
+/// objects of theirs are still out, nor those with a
+/// [single-producer backend](Builder::spsc_backend). The handles count: a pool that somebody else would otherwise have
 /// freed lives until they are dropped.
 ///
 /// ```

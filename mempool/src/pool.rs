@@ -201,7 +201,7 @@ impl RawPool {
     #[doc(alias = "m_pool_used")]
     pub fn used_percent(&self) -> u64 {
         let inner = self.inner();
-        let own = inner.units.0.away() as u64 * 100 / inner.capacity as u64;
+        let own = inner.units.0.away().min(inner.capacity) as u64 * 100 / inner.capacity as u64;
         let shared = inner.budget.as_ref().map_or(0, Budget::used_percent);
         own.max(shared)
     }

@@ -94,12 +94,14 @@ pub(crate) fn remove_if_unused(pool: &RawPool) -> (usize, usize) {
     (handles, missing)
 }
 
-/// A handle of the oldest pool that `wanted` likes, among those that have handles.
+/// A handle of the oldest pool that `wanted` likes, among those that have handles. Those that only
+/// certain threads may use are for their makers to pass on.
 pub(crate) fn find(wanted: impl Fn(&Inner) -> bool) -> Option<RawPool> {
     let pools = listed().lock();
     pools.iter().find_map(|&pool| {
         // SAFETY: the list is locked.
-        if !wanted(unsafe { inner(pool) }) {
+        let inner = unsafe { inner(pool) };
+        if inner.backend.is_single() || !wanted(inner) {
             return None;
         }
         // SAFETY: listed pools live while the list is locked.
@@ -112,8 +114,10 @@ pub(crate) fn all() -> Vec<RawPool> {
     let pools = listed().lock();
     // Room first: an allocation that fails must not drop handles under the lock.
     let mut handles = Vec::with_capacity(pools.len());
-    // SAFETY: listed pools live while the list is locked.
-    handles.extend(pools.iter().filter_map(|pool| unsafe { pool.handle() }));
+    handles.extend(pools.iter().filter_map(|&pool| {
+        // SAFETY: listed pools live while the list is locked.
+        unsafe { (!inner(pool).backend.is_single()).then(|| pool.handle())? }
+    }));
     handles
 }
 

@@ -25,7 +25,8 @@ pub struct PoolStats {
     pub failed_gets: u64,
     /// Gets and puts that a cache served alone. A cursor counts as one.
     pub hits: u64,
-    /// Gets, puts and cursors that found too little in a cache, or too little room.
+    /// Gets and puts that found too little in a cache, or too little room; and each time that a
+    /// cursor made room.
     pub misses: u64,
     /// Most objects that were ever out of the backend at a time: held, or cached.
     pub high_water: usize,
@@ -41,7 +42,8 @@ pub struct WorkerStats {
     pub cached: usize,
     /// Gets and puts that its cache served alone. A cursor counts as one.
     pub hits: u64,
-    /// Gets, puts and cursors that found too little in its cache, or too little room.
+    /// Gets and puts that found too little in its cache, or too little room; and each time that a
+    /// cursor made room.
     pub misses: u64,
     /// Calls that took from the backend, successful ones.
     pub backend_gets: u64,

@@ -38,12 +38,11 @@ impl PoolRef {
             let units = inner.units.0.get();
             debug_assert_eq!(units, 0);
             inner.checks.unpoison(inner);
-            if let Some(drop_object) = inner.drop_object {
-                for index in (0..inner.constructed.load(Ordering::Relaxed)).rev() {
-                    drop_object(inner.base.add(index * inner.stride));
-                }
-            }
-            drop(Box::from_raw(self.0.as_ptr()));
+            let mut ending = Ending {
+                pool: self,
+                left: inner.constructed.load(Ordering::Relaxed),
+            };
+            ending.drop_objects();
         }
     }
 
@@ -63,5 +62,36 @@ impl PoolRef {
             self.flush_at(worker::current());
             self.release(1);
         }
+    }
+}
+
+/// A pool that nobody has access to any more. If the drop of an object unwinds, the others are
+/// dropped nevertheless, and all memory goes back; if a second one does, the process ends.
+struct Ending {
+    pool: PoolRef,
+    left: usize,
+}
+
+impl Ending {
+    fn drop_objects(&mut self) {
+        // SAFETY: the pool is ours alone, and so many objects are constructed; each is dropped once.
+        unsafe {
+            let inner = self.pool.inner();
+            let Some(drop_object) = inner.drop_object else {
+                return;
+            };
+            while self.left > 0 {
+                self.left -= 1;
+                drop_object(inner.base.add(self.left * inner.stride));
+            }
+        }
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.drop_objects();
+        // SAFETY: made from a box, and ours alone.
+        drop(unsafe { Box::from_raw(self.pool.0.as_ptr()) });
     }
 }

@@ -8,7 +8,7 @@
 use crate::sync::{AtomicU64, Ordering};
 
 /// One waiter. There are fewer objects, by far, than this counts.
-const WAITER: u64 = 1 << 48;
+const WAITER: u64 = 1 << 40;
 const UNITS: u64 = WAITER - 1;
 
 /// The count, and how high it was.

@@ -2,7 +2,8 @@
 //!
 //! All waiters of a process sleep in one place, under one lock, whatever pool they wait for: so who
 //! wakes them need not touch a pool that may be gone. While a pool has waiters its caches are out
-//! of use, so that every object that is put goes to the backend and wakes them.
+//! of use, so that what is put goes to the backend and wakes them; but not what goes into a cache that
+//! was open, or found, before (a cursor, a near cache), or into a caller's own.
 //!
 //! No wake is lost. A waiter counts itself in (see [`Units`](crate::units::Units)), then reads the
 //! number of wakes, then looks into the backend, and sleeps only if that number is the same. A put
@@ -125,8 +126,11 @@ impl PoolRef {
     }
 }
 
-/// Sleeps until something was given back since `seen`; whether that happened.
+/// Sleeps until something was given back since `seen`, anywhere; whether that happened in time.
 fn sleep(seen: u64, deadline: Option<Instant>) -> bool {
+    if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+        return false;
+    }
     let place = place();
     let mut wakes = place.wakes.lock();
     while *wakes == seen {

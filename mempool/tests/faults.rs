@@ -122,3 +122,21 @@ fn fault_y4_a_forgotten_value_keeps_the_pool_and_says_so() {
     assert_eq!((budget.used(), ends.load(Ordering::Relaxed)), (0, 4));
     assert_eq!(Arc::strong_count(&ends), 1, "the pool kept none");
 }
+
+/// A value whose end panics does not keep the others, nor the memory, from theirs.
+#[test]
+fn values_that_unwind_at_their_end_end_nevertheless() {
+    struct Angry(usize, Arc<AtomicUsize>);
+    impl Drop for Angry {
+        fn drop(&mut self) {
+            self.1.fetch_add(1, Ordering::Relaxed);
+            assert!(self.0 != 3, "angry");
+        }
+    }
+    let ends = Arc::new(AtomicUsize::new(0));
+    let pool = Pool::new(8, |index| Angry(index, ends.clone())).unwrap();
+    let unwound = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(pool)));
+    assert!(unwound.is_err());
+    assert_eq!(ends.load(Ordering::Relaxed), 8);
+    assert_eq!(Arc::strong_count(&ends), 1, "the arena went too");
+}

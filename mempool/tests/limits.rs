@@ -322,3 +322,90 @@ fn an_audit_finds_what_is_foreign_twice_or_missing() {
     // What is left of the pool is not to be used any more.
     std::mem::forget(pool);
 }
+
+#[test]
+fn low_water_is_called_again_after_the_pool_was_full() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let count = calls.clone();
+    let builder = RawPool::builder(8).capacity(100).cache(0);
+    let pool = builder
+        .on_low_water(10, move |_| {
+            count.fetch_add(1, Ordering::Relaxed);
+        })
+        .build()
+        .unwrap();
+    for round in 1..=5 {
+        let held = take(&pool, 95).unwrap();
+        give(&pool, &held);
+        assert_eq!(calls.load(Ordering::Relaxed), round);
+    }
+}
+
+#[test]
+fn low_water_is_called_by_gets_in_place_and_may_unwind() {
+    let angry = Arc::new(AtomicBool::new(false));
+    let calls = Arc::new(AtomicUsize::new(0));
+    let (anger, count) = (angry.clone(), calls.clone());
+    let builder = RawPool::builder(8).capacity(16).cache(16);
+    let pool = builder
+        .on_low_water(8, move |_| {
+            count.fetch_add(1, Ordering::Relaxed);
+            assert!(!anger.load(Ordering::Relaxed), "angry");
+        })
+        .build()
+        .unwrap();
+    angry.store(true, Ordering::Relaxed);
+    let unwound = catch_unwind(AssertUnwindSafe(|| pool.get_in_place(8, <[_]>::to_vec)));
+    assert!(unwound.is_err());
+    assert_eq!((pool.in_use(), calls.load(Ordering::Relaxed)), (0, 1));
+    angry.store(false, Ordering::Relaxed);
+    let held = pool.get_in_place(12, <[_]>::to_vec).unwrap();
+    assert_eq!(pool.in_use(), 12);
+    give(&pool, &held);
+    assert_whole(&pool);
+}
+
+#[test]
+fn a_backend_that_unwinds_leaves_no_charge() {
+    struct Angry(Lifo);
+    // SAFETY: forwards, or takes nothing.
+    unsafe impl Backend for Angry {
+        fn put_bulk(&self, objs: &[NonNull<u8>]) {
+            self.0.put_bulk(objs);
+        }
+        fn get_bulk(&self, out: &mut [MaybeUninit<NonNull<u8>>]) -> Result<(), usize> {
+            assert!(out.len() != 3, "angry");
+            self.0.get_bulk(out)
+        }
+        fn len(&self) -> usize {
+            self.0.len()
+        }
+    }
+    let budget = Budget::new(1 << 20).unwrap();
+    let builder = RawPool::builder(8).capacity(8).cache(0).budget(&budget);
+    let pool = builder
+        .custom_backend(Box::new(Angry(Lifo::new(8))))
+        .build()
+        .unwrap();
+    for _ in 0..4 {
+        assert!(catch_unwind(AssertUnwindSafe(|| take(&pool, 3))).is_err());
+    }
+    assert_eq!((budget.used(), pool.in_use()), (0, 0));
+}
+
+#[test]
+fn numbers_from_arguments_do_not_overflow() {
+    let budget = Budget::new(1 << 40).unwrap();
+    let memory = Box::leak(vec![0; 64].into_boxed_slice());
+    let builder = RawPool::builder(8).align(1).stride(1 << 61).capacity(1);
+    let pool = builder
+        .cache(0)
+        .budget(&budget)
+        .static_region(memory)
+        .build()
+        .unwrap();
+    assert!(take(&pool, 4).is_err());
+    assert!(take(&pool, 1).unwrap_err().over_budget);
+    let small = RawPool::builder(8).sized_for(10, 0).build().unwrap();
+    assert_eq!(small.capacity(), 10);
+}

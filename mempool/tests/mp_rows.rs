@@ -142,9 +142,10 @@ fn mp_8_single_producer_and_single_consumer() {
     for configure in backends() {
         let builder = configure(RawPool::builder(64).capacity(64).cache(0).align(8));
         let pool = builder.unique_name("mp_8").build().unwrap();
-        let found = RawPool::find("mp_8").expect("it was just built");
-        assert_eq!(found.pool_ref(), pool.pool_ref());
-        drop(found);
+        let found = RawPool::find("mp_8").map(|found| found.pool_ref());
+        // A stranger might take beside the one taker.
+        let single = pool.to_string().contains("\"spsc\"");
+        assert_eq!(found, (!single).then(|| pool.pool_ref()));
         let slots: [parking_lot::Mutex<Option<Sent>>; 16] = Default::default();
         let start = Instant::now();
         let getter = || {

@@ -281,3 +281,81 @@ fn waiters_that_come_and_go_lose_no_wake() {
         .for_each(|thread| thread.join().unwrap());
     assert_whole(&pool);
 }
+
+#[test]
+fn a_recall_that_was_served_is_over() {
+    let pool = pool(32, 16);
+    let other = Worker::new(&pool);
+    other.get_and_put(12);
+    assert!(take(&pool, 32).is_err());
+    other.get_and_put(1);
+    let all = take(&pool, 32).unwrap();
+    give(&pool, &all);
+    // Caches are in use again at once.
+    let held = take(&pool, 4).unwrap();
+    give(&pool, &held);
+    assert!(pool.cached() > 0);
+    let hits = pool.stats().hits;
+    let held = take(&pool, 4).unwrap();
+    assert_eq!(pool.stats().hits, hits + 1);
+    give(&pool, &held);
+}
+
+/// A budget with room to spare, and nothing to be had.
+#[test]
+fn a_wait_under_a_budget_ends_in_time() {
+    let budget = mempool::Budget::new(1 << 20).unwrap();
+    let builder = RawPool::builder(64).capacity(1).cache(0).budget(&budget);
+    let pool = builder.build().unwrap();
+    let held = pool.get().unwrap();
+    let start = Instant::now();
+    let threads: Vec<_> = (0..2)
+        .map(|_| {
+            let pool = pool.clone();
+            thread::spawn(move || pool.get_timeout(SHORT).unwrap_err().over_budget)
+        })
+        .collect();
+    assert!(!pool.get_timeout(SHORT).unwrap_err().over_budget);
+    for thread in threads {
+        assert!(!thread.join().unwrap());
+    }
+    assert!(start.elapsed() < LONG / 2);
+    assert_eq!(budget.used(), pool.stride() as u64);
+    give(&pool, &[held]);
+    assert_eq!(budget.used(), 0);
+}
+
+#[test]
+fn an_audit_wakes_who_looked_meanwhile() {
+    let pool = pool(64, 0);
+    let over = std::sync::atomic::AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                let _ = pool.audit();
+            }
+        });
+        for _ in 0..300 {
+            let obj = pool.get_timeout(LONG).expect("the audit put it back");
+            give(&pool, &[obj]);
+        }
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn a_cache_of_the_callers_own_reaches_what_its_thread_has_cached() {
+    let pool = pool(8, 4);
+    let held = take(&pool, 4).unwrap();
+    give(&pool, &held);
+    pool.get().map(|obj| give(&pool, &[obj])).unwrap();
+    assert!(pool.cached() > 0);
+    let mut own = pool.local_cache(4).unwrap();
+    let mut out = [MaybeUninit::uninit(); 8];
+    // The first get calls caches back, the second finds this thread's.
+    let _ = own.get_bulk(&mut out);
+    own.get_bulk(&mut out).unwrap();
+    // SAFETY: written after success.
+    let objs = out.map(|obj| unsafe { obj.assume_init() });
+    give(&pool, &objs);
+}

@@ -49,7 +49,8 @@ impl Ring {
     /// # Panics
     /// If that power of two does not fit into the address space.
     pub fn new(room: usize) -> Self {
-        let size = room.next_power_of_two();
+        let size = room.checked_next_power_of_two();
+        let size = size.expect("a ring of so many slots exceeds the address space");
         Self::over(Vec::with_capacity(size), size)
     }
 

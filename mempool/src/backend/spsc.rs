@@ -134,7 +134,8 @@ impl SpscRing {
     /// threads that put (or that get) one after the other, what the first did happens before what
     /// the second does. [`len`](Backend::len) and [`room`](Backend::room) are for everybody.
     pub unsafe fn new(room: usize) -> Self {
-        let size = room.next_power_of_two();
+        let size = room.checked_next_power_of_two();
+        let size = size.expect("a ring of so many slots exceeds the address space");
         Self::over(Vec::with_capacity(size), size, 0)
     }
 
