@@ -173,7 +173,7 @@ impl PoolRef {
     }
 
     /// Takes half a cache from the backend into the array, and fills `rest` from it: says how many
-    /// entries are left. Fails if `rest` is more than that, or the backend has less.
+    /// entries are left. Fails if none would be, or the backend has less.
     ///
     /// # Safety
     /// The pool lives, and `taken` is what was taken from `slot` by this thread.
@@ -184,7 +184,10 @@ impl PoolRef {
         rest: &mut [MaybeUninit<NonNull<u8>>],
     ) -> Result<usize, usize> {
         let half = taken.limit / 2;
-        let left = half.checked_sub(rest.len()).ok_or(0_usize)?;
+        // Where nothing would be left in it, the way through the cache is one copy too many.
+        let Some(left @ 1..) = half.checked_sub(rest.len()) else {
+            return Err(0);
+        };
         // SAFETY: the array has room for `half`, and after success so many entries are written.
         unsafe {
             self.backend_get(taken.room(half), &slot.counters, Writers::Owner)?;
