@@ -73,7 +73,7 @@ pub use checksum::{ChecksumMode, PseudoLength};
 pub use decide::{Decision, Pass, Segment, SendView, decide};
 pub use endpoints::Endpoints;
 pub use error::{AckError, BuildError, Cause, OutputError, SendError};
-pub use plan::SendPlan;
+pub use plan::{SendPlan, Shape};
 pub use policy::{CopyPolicy, How, Placement};
 pub use rtt::{MAX_BACKOFF, MAX_RTO, MIN_RTO, Rtt};
 pub use sender::{Acked, Output, Sender, Sent};

@@ -23,9 +23,9 @@ pub struct SendPlan<'a> {
 pub struct Shape {
     /// Mbufs that the range touches: the pieces that a reference would have.
     pub pieces: usize,
-    /// Those of them with a cluster; the others are copied even by a reference.
+    /// Those of them with a cluster, or external storage; the others are copied even by a reference.
     pub clusters: usize,
-    /// Clusters that somebody else refers to as well.
+    /// Those of these that somebody else refers to as well.
     pub shared: usize,
     /// Bytes of storage under the pieces.
     pub capacity: usize,
@@ -109,7 +109,7 @@ impl<'a> SendPlan<'a> {
             shape.pieces += 1;
             shape.bytes += (seg.len() - skip).min(self.len - shape.bytes);
             shape.capacity += seg.capacity();
-            if matches!(seg.storage(), mbuf::Storage::Cluster { .. }) {
+            if seg.storage() != mbuf::Storage::Inline {
                 shape.clusters += 1;
                 shape.shared += usize::from(seg.is_shared());
             }
