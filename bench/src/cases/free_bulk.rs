@@ -5,12 +5,13 @@
 //! headers are far more than the caches hold, in random order, on pages as the system gives them.
 
 mod cold;
-mod floor;
+pub(super) mod floor;
 mod hot;
 mod shape;
 
 use crate::cell::{CellSpec, Group, Needs, Params};
-use mbuf::{FreeStrategy, TxMbuf};
+use mbuf::{FreeStrategy, Packet};
+pub(super) use shape::ROOM;
 pub(crate) use shape::Shape;
 
 const BURSTS: [usize; 5] = [8, 32, 64, 128, 256];
@@ -25,11 +26,12 @@ pub(crate) fn group() -> Group {
             cells.extend(bursts.map(|&burst| cell(shape, heat, burst)));
         }
     }
+    let absent = super::alloc::beside_dpdk("free-bulk", &mut cells);
     Group {
         name: "free-bulk",
         question: "What does it cost to free a burst of packets?",
         cells,
-        absent: Vec::new(),
+        absent,
     }
 }
 
@@ -54,19 +56,19 @@ fn cell(shape: Shape, heat: &'static str, burst: usize) -> CellSpec {
 
 /// A way to free a burst, inlined into each placed copy.
 #[allow(unsafe_code)] // the floors believe what they are told about the burst
-trait Free {
+pub(super) trait Free {
     /// # Safety
     /// A floor's burst has the shape that the floor is for, and its pools outlive the call.
-    unsafe fn free(slots: &mut [Option<TxMbuf>]);
+    unsafe fn free<P: Packet>(slots: &mut [Option<P>]);
 }
 
 macro_rules! strategies {
     ($($name:ident),*) => {$(
-        struct $name;
+        pub(super) struct $name;
         #[allow(unsafe_code)]
         impl Free for $name {
             #[inline(always)]
-            unsafe fn free(slots: &mut [Option<TxMbuf>]) {
+            unsafe fn free<P: Packet>(slots: &mut [Option<P>]) {
                 mbuf::free_bulk_with(FreeStrategy::$name, slots);
             }
         }

@@ -4,20 +4,20 @@
 #![allow(unsafe_code)]
 
 use super::Free;
-use mbuf::TxMbuf;
+use mbuf::Packet;
 use mbuf::raw::{Raw, resting_of, slots_of};
 use mempool::PutCursor;
 
 /// One pool, nothing odd.
-pub(super) struct Flat;
+pub(in crate::cases) struct Flat;
 /// One pool, every fourth slot null.
-pub(super) struct Nulls;
+pub(in crate::cases) struct Nulls;
 /// Two pools in turns of `BLOCK`.
-pub(super) struct Pools<const BLOCK: usize>;
+pub(in crate::cases) struct Pools<const BLOCK: usize>;
 /// One pool, chains of `SEGMENTS`.
-pub(super) struct Chains<const SEGMENTS: usize>;
+pub(in crate::cases) struct Chains<const SEGMENTS: usize>;
 /// One pool, every fourth packet has another owner.
-pub(super) struct Shared;
+pub(in crate::cases) struct Shared;
 
 /// Ends the process: a floor that met what it does not expect has corrupted a pool.
 #[cold]
@@ -28,7 +28,7 @@ fn wrong_shape() -> ! {
 
 impl Free for Flat {
     #[inline(always)]
-    unsafe fn free(slots: &mut [Option<TxMbuf>]) {
+    unsafe fn free<P: Packet>(slots: &mut [Option<P>]) {
         // SAFETY: every slot holds a packet of one pool, of which it owns the only reference;
         // words are compared below. Slots are emptied, and what they owned is put.
         unsafe {
@@ -56,7 +56,7 @@ impl Free for Flat {
 
 impl Free for Nulls {
     #[inline(always)]
-    unsafe fn free(slots: &mut [Option<TxMbuf>]) {
+    unsafe fn free<P: Packet>(slots: &mut [Option<P>]) {
         // SAFETY: every fourth slot is null.
         unsafe { three_of_four(slots, |_| {}) }
     }
@@ -64,7 +64,7 @@ impl Free for Nulls {
 
 impl Free for Shared {
     #[inline(always)]
-    unsafe fn free(slots: &mut [Option<TxMbuf>]) {
+    unsafe fn free<P: Packet>(slots: &mut [Option<P>]) {
         // SAFETY: every fourth packet has another owner, so that giving up our reference is all
         // there is to do.
         unsafe {
@@ -82,7 +82,7 @@ impl Free for Shared {
 /// # Safety
 /// As for `Flat`, and what the shape says of every fourth slot.
 #[inline(always)]
-unsafe fn three_of_four(slots: &mut [Option<TxMbuf>], fourth: impl Fn(Option<Raw>)) {
+unsafe fn three_of_four<P: Packet>(slots: &mut [Option<P>], fourth: impl Fn(Option<Raw>)) {
     // SAFETY: by contract.
     unsafe {
         let slots = slots_of(slots);
@@ -116,7 +116,7 @@ unsafe fn three_of_four(slots: &mut [Option<TxMbuf>], fourth: impl Fn(Option<Raw
 
 impl<const BLOCK: usize> Free for Pools<BLOCK> {
     #[inline(always)]
-    unsafe fn free(slots: &mut [Option<TxMbuf>]) {
+    unsafe fn free<P: Packet>(slots: &mut [Option<P>]) {
         // SAFETY: as for `Flat`, with blocks of `BLOCK` from each of two pools in turn.
         unsafe {
             let slots = slots_of(slots);
@@ -154,7 +154,7 @@ impl<const BLOCK: usize> Free for Pools<BLOCK> {
 
 impl<const SEGMENTS: usize> Free for Chains<SEGMENTS> {
     #[inline(always)]
-    unsafe fn free(slots: &mut [Option<TxMbuf>]) {
+    unsafe fn free<P: Packet>(slots: &mut [Option<P>]) {
         // SAFETY: every slot holds a chain of one pool that it owns alone.
         unsafe {
             let slots = slots_of(slots);

@@ -5,7 +5,7 @@ use mempool::Builder;
 use std::collections::VecDeque;
 
 /// One element as DPDK has it by default: 128 bytes of headroom and 2048 of data.
-const ROOM: Room = Room {
+pub(in crate::cases) const ROOM: Room = Room {
     header: 2176,
     plain: 2176,
     charge: 2304,
