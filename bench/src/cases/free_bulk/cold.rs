@@ -4,12 +4,13 @@
 //! fills it anew outside of the timed part. By the time that the stretch's turn comes again, all
 //! others have passed through the caches.
 
-use super::shape::{Shape, Stock};
-use super::{Direct, Each, Free, Runs, Staged, VARIANTS, floor};
+use super::shape::Shape;
+use super::stock::Stock;
+use super::{Direct, Each, Free, Runs, Staged, floor, of_floor, of_strategies};
 use crate::cell::{CellRun, Counts, Env, Sample, Skip};
 use crate::clock::{self, Clock};
 use crate::placement::{self, Body, Entry, PLACEMENTS};
-use mbuf::TxMbuf;
+use mbuf::{FreeStrategy, TxMbuf};
 use std::marker::PhantomData;
 
 /// Mbufs in all: their first lines alone are twice the second-level cache of current servers.
@@ -59,7 +60,7 @@ struct Cold {
     bursts: usize,
     /// Where the next stretch begins.
     next: usize,
-    variants: [Copies; VARIANTS.len()],
+    variants: Vec<(&'static str, Copies)>,
     clock: Clock,
 }
 
@@ -79,6 +80,8 @@ pub(super) fn build(shape: Shape, burst: usize, env: &Env) -> Result<Box<dyn Cel
     for burst in slots.chunks_mut(burst) {
         stock.fill(burst).map_err(|e| fail(&e))?;
     }
+    let mut variants: Vec<(&'static str, Copies)> = of_strategies!(copies,);
+    variants.extend(of_floor!(shape, copies,).map(|floor| ("floor", floor)));
     Ok(Box::new(Cold {
         stock,
         slots,
@@ -86,13 +89,7 @@ pub(super) fn build(shape: Shape, burst: usize, env: &Env) -> Result<Box<dyn Cel
         burst,
         bursts,
         next: 0,
-        variants: [
-            copies::<Each>(),
-            copies::<Staged>(),
-            copies::<Runs>(),
-            copies::<Direct>(),
-            floor_of(shape),
-        ],
+        variants,
         clock: env.clock,
     }))
 }
@@ -109,21 +106,9 @@ fn shuffle(stock: &Stock, seed: u64) -> Result<(), mbuf::AllocError> {
     Ok(())
 }
 
-fn floor_of(shape: Shape) -> Copies {
-    match shape {
-        Shape::Flat => copies::<floor::Flat>(),
-        Shape::Nulls => copies::<floor::Nulls>(),
-        Shape::TwoPools => copies::<floor::Pools<1>>(),
-        Shape::Blocks => copies::<floor::Pools<8>>(),
-        Shape::Chain2 => copies::<floor::Chains<2>>(),
-        Shape::Chain8 => copies::<floor::Chains<8>>(),
-        Shape::Shared => copies::<floor::Shared>(),
-    }
-}
-
 impl CellRun for Cold {
     fn variants(&self) -> Vec<&'static str> {
-        VARIANTS.to_vec()
+        self.variants.iter().map(|(name, _)| *name).collect()
     }
 
     fn placements(&self) -> usize {
@@ -141,7 +126,7 @@ impl CellRun for Cold {
         let slots = &mut self.slots[stretch];
         let before = self.stock.in_use();
         let [_, puts] = self.stock.backend_calls();
-        let ticks = self.variants[variant][placement](Work {
+        let ticks = self.variants[variant].1[placement](Work {
             slots,
             burst: self.burst,
         });
@@ -152,18 +137,14 @@ impl CellRun for Cold {
         let gone = before - self.stock.in_use();
         self.stock.disown(slots.len());
         let back = before - self.stock.in_use();
-        let still = if self.shape == Shape::Shared {
-            slots.len() / 4
-        } else {
-            0
-        };
+        let still = self.shape.owners(slots.len());
         if (gone, back) != (mbufs - still, mbufs) {
             return Err(format!(
                 "of {mbufs} mbufs {gone} went back, with their owners {back}"
             ));
         }
         for burst in slots.chunks_mut(self.burst) {
-            self.stock.fill(burst).map_err(|e| e.to_string())?;
+            self.stock.fill(burst)?;
         }
         let ns = self.clock.ns(ticks, self.bursts as u64);
         let counts = Counts::new().with("backend_puts", puts as f64 / mbufs as f64);

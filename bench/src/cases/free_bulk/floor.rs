@@ -19,6 +19,9 @@ pub(in crate::cases) struct Chains<const SEGMENTS: usize>;
 /// One pool, every fourth packet has another owner.
 pub(in crate::cases) struct Shared;
 
+/// Every packet has another owner.
+pub(in crate::cases) struct Clones;
+
 /// Ends the process: a floor that met what it does not expect has corrupted a pool.
 #[cold]
 #[inline(never)]
@@ -73,6 +76,25 @@ impl Free for Shared {
                     wrong_shape();
                 }
             });
+        }
+    }
+}
+
+impl Free for Clones {
+    #[inline(always)]
+    unsafe fn free<P: Packet>(slots: &mut [Option<P>]) {
+        // SAFETY: every packet has another owner, so that giving up our reference is all there is to
+        // do.
+        unsafe {
+            let slots = slots_of(slots);
+            let mut last = false;
+            for slot in slots.iter() {
+                last |= slot.unwrap_unchecked().release();
+            }
+            slots.fill(None);
+            if last {
+                wrong_shape();
+            }
         }
     }
 }
