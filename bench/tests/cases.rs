@@ -120,6 +120,9 @@ fn mempool_has_its_variants_and_in_a_build_with_peers_those_too() {
         if cell.needs.cpus == 1 {
             want.push("floor");
         }
+        if cell.id.starts_with("mempool/two/") {
+            want.push("spsc-nocache");
+        }
         if cell.baseline == "ours" {
             want.extend(peers);
         }

@@ -137,7 +137,7 @@ pub(crate) fn gather(
     Ok(())
 }
 
-/// A chain with the same bytes: clusters by reference, inline room by bytes.
+/// A chain with the same bytes: clusters and external storage by reference, inline room by bytes.
 pub(crate) fn reference(
     segments: Segments<'_>,
     have: usize,
@@ -166,7 +166,7 @@ pub(crate) fn copy_piece(
     set: &BufferSet,
     copy: &mut Chain,
 ) -> Result<(), AllocError> {
-    if piece.seg.cluster().is_none() {
+    if piece.seg.counted().is_none() {
         return copy_inline(piece, head, set, copy);
     }
     let mut m = if head { set.header()? } else { set.plain()? };

@@ -1,11 +1,30 @@
-//! The reference count of a cluster. It rests at 1, so that neither taking a cluster from its
-//! pool nor putting an unshared one back writes it.
+//! The reference count of storage that mbufs share: a cluster, or an external record. It rests at
+//! 1, so that neither taking a cluster from its pool nor putting an unshared one back writes it.
+//!
+//! The wish that the storage be wiped is one bit of the same word: no holder can lose it, and a count
+//! that is exactly 1 says at once that nobody else is there and nothing is to be wiped.
 
 use crate::sync::{AtomicU32, Ordering};
 use crate::word::too_many;
 
-/// References to one cluster.
+/// Somebody wants the storage wiped when the last reference goes.
+const WIPE: u32 = 1 << 31;
+/// Above this a count is taken for a leak loop; the process ends before it reaches the wish.
+const LIMIT: u32 = 1 << 30;
+
+/// References to one piece of storage, and the wish that it be wiped.
 pub(crate) struct Count(AtomicU32);
+
+/// What became of a reference that was given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Released {
+    /// Others hold the storage.
+    Shared,
+    /// It was the last one: the storage is the caller's.
+    Last,
+    /// So it was, and the storage is to be wiped.
+    LastToWipe,
+}
 
 impl Count {
     pub(crate) fn new() -> Self {
@@ -15,7 +34,7 @@ impl Count {
     /// One more reference; the caller holds one.
     #[inline(always)]
     pub(crate) fn retain(&self) {
-        if self.0.fetch_add(1, Ordering::Relaxed) > i32::MAX as u32 {
+        if self.0.fetch_add(1, Ordering::Relaxed) & !WIPE > LIMIT {
             too_many();
         }
     }
@@ -23,27 +42,51 @@ impl Count {
     /// True when the caller's reference is the only one: it sees all that former holders did.
     #[inline(always)]
     pub(crate) fn is_one(&self) -> bool {
-        self.0.load(Ordering::Acquire) == 1
+        self.get() == 1
     }
 
-    pub(crate) fn get(&self) -> u32 {
-        self.0.load(Ordering::Acquire)
-    }
-
-    /// Gives up the caller's reference; true when it was the last, and then the count rests again.
     #[inline(always)]
-    pub(crate) fn release(&self) -> bool {
-        self.is_one() || self.release_shared()
+    pub(crate) fn get(&self) -> u32 {
+        self.0.load(Ordering::Acquire) & !WIPE
+    }
+
+    /// Asks that the storage be wiped; the caller holds a reference.
+    ///
+    /// Relaxed is enough: the wish lies in the word that the last holder decrements, before the
+    /// asker's own decrement.
+    pub(crate) fn ask_wipe(&self) {
+        self.0.fetch_or(WIPE, Ordering::Relaxed);
+    }
+
+    /// True when the storage will be wiped.
+    pub(crate) fn wipes(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & WIPE != 0
+    }
+
+    /// Gives up the caller's reference. After the last one the count rests again.
+    #[inline(always)]
+    pub(crate) fn release(&self) -> Released {
+        if self.0.load(Ordering::Acquire) == 1 {
+            Released::Last
+        } else {
+            self.release_shared()
+        }
     }
 
     #[inline]
-    fn release_shared(&self) -> bool {
-        if self.0.fetch_sub(1, Ordering::Release) != 1 {
-            return false;
+    fn release_shared(&self) -> Released {
+        let before = self.0.fetch_sub(1, Ordering::Release);
+        if before & !WIPE != 1 {
+            return Released::Shared;
         }
+        // A load rather than a fence, so that race detectors see the edge.
         self.0.load(Ordering::Acquire);
         self.0.store(1, Ordering::Relaxed);
-        true
+        if before & WIPE == 0 {
+            Released::Last
+        } else {
+            Released::LastToWipe
+        }
     }
 }
 
@@ -56,9 +99,25 @@ mod tests {
         let count = Count::new();
         count.retain();
         assert_eq!(count.get(), 2);
-        assert!(!count.release());
-        assert!(count.release());
+        assert_eq!(count.release(), Released::Shared);
+        assert_eq!(count.release(), Released::Last);
         assert!(count.is_one());
+    }
+
+    #[test]
+    fn a_wish_is_kept_until_the_last_release_and_ends_with_it() {
+        let count = Count::new();
+        count.retain();
+        count.ask_wipe();
+        assert_eq!(
+            (count.get(), count.is_one(), count.wipes()),
+            (2, false, true)
+        );
+        assert_eq!(count.release(), Released::Shared);
+        assert!(count.is_one() && count.wipes());
+        assert_eq!(count.release(), Released::LastToWipe);
+        assert!(count.is_one() && !count.wipes());
+        assert_eq!(count.release(), Released::Last);
     }
 }
 
@@ -70,7 +129,7 @@ mod loom_tests {
 
     fn let_go(shared: &(Count, UnsafeCell<u32>)) {
         shared.1.with(|p| unsafe { *p });
-        if shared.0.release() {
+        if shared.0.release() != Released::Shared {
             shared.1.with_mut(|p| unsafe { *p += 1 });
         }
     }
@@ -111,6 +170,37 @@ mod loom_tests {
                 shared.1.with_mut(|p| unsafe { *p = 7 });
             }
             t.join().unwrap();
+        });
+    }
+    /// Three hold one cluster; one of them, on its own thread, wants it wiped.
+    #[test]
+    fn loom_fault_c7_a_wish_of_one_sharer_is_kept_whoever_is_last() {
+        loom::model(|| {
+            let shared = Arc::new((Count::new(), UnsafeCell::new(0)));
+            shared.0.retain();
+            shared.0.retain();
+            let go = |shared: &(Count, UnsafeCell<u32>), asks: bool| {
+                if asks {
+                    shared.0.ask_wipe();
+                }
+                match shared.0.release() {
+                    Released::Shared => {}
+                    Released::Last => panic!("the wish is lost"),
+                    Released::LastToWipe => shared.1.with_mut(|p| unsafe { *p += 1 }),
+                }
+            };
+            let threads: Vec<_> = [true, false]
+                .into_iter()
+                .map(|asks| {
+                    let shared = shared.clone();
+                    loom::thread::spawn(move || go(&shared, asks))
+                })
+                .collect();
+            go(&shared, false);
+            for t in threads {
+                t.join().unwrap();
+            }
+            assert_eq!(shared.1.with(|p| unsafe { *p }), 1, "wiped once");
         });
     }
 }

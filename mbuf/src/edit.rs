@@ -24,7 +24,7 @@ impl Mbuf {
     }
 
     /// The last segment; the walk costs one step per segment.
-    fn last_raw(&mut self) -> RawSegmentMut<'_> {
+    pub(crate) fn last_raw(&mut self) -> RawSegmentMut<'_> {
         let mut last = self.ptr();
         for seg in self.segments() {
             last = seg.ptr();
@@ -38,7 +38,7 @@ impl Mbuf {
         SegmentMut(self.first_raw())
     }
 
-    /// The bytes of the first segment, or `None` when its storage is shared.
+    /// The bytes of the first segment, or `None` when its storage is read-only.
     #[doc(alias = "mtod")]
     #[inline]
     pub fn data_mut(&mut self) -> Option<&mut [u8]> {
@@ -49,7 +49,7 @@ impl Mbuf {
     /// left from earlier use.
     ///
     /// # Errors
-    /// [`NoRoom`] when the headroom is shorter or the storage is shared.
+    /// [`NoRoom`] when the headroom is shorter or the storage is read-only.
     #[doc(alias = "rte_pktmbuf_prepend")]
     #[inline]
     pub fn prepend(&mut self, n: usize) -> Result<&mut [u8], NoRoom> {
@@ -66,7 +66,7 @@ impl Mbuf {
     /// earlier use.
     ///
     /// # Errors
-    /// [`NoRoom`] when the tailroom is shorter or the storage is shared.
+    /// [`NoRoom`] when the tailroom is shorter or the storage is read-only.
     #[doc(alias = "rte_pktmbuf_append")]
     #[inline]
     pub fn append(&mut self, n: usize) -> Result<&mut [u8], NoRoom> {
@@ -161,11 +161,11 @@ impl Mbuf {
     /// On an empty first segment: leaves `n` bytes of headroom.
     ///
     /// # Errors
-    /// [`NoRoom`] when the storage is smaller, holds data, or is shared.
+    /// [`NoRoom`] when the storage is smaller, holds data, or is read-only.
     #[doc(alias = "rte_pktmbuf_reset_headroom")]
     pub fn set_lead(&mut self, n: usize) -> Result<(), NoRoom> {
         let seg = self.first();
-        let have = if seg.is_empty() && !seg.is_shared() {
+        let have = if seg.is_empty() && seg.is_writable() {
             seg.capacity()
         } else {
             0
@@ -181,7 +181,7 @@ impl Mbuf {
     /// rounded down to a multiple of 8.
     ///
     /// # Errors
-    /// [`NoRoom`] when the storage is smaller, holds data, or is shared.
+    /// [`NoRoom`] when the storage is smaller, holds data, or is read-only.
     #[doc(alias = "m_align")]
     pub fn align_end(&mut self, len: usize) -> Result<(), NoRoom> {
         let capacity = self.first().capacity();
@@ -196,17 +196,11 @@ impl Mbuf {
 
     /// Says what the hardware shall do with the packet.
     pub fn set_offload(&mut self, offload: TxOffload) {
-        let ptr = self.ptr();
-        // SAFETY: exclusive handle, mutably borrowed; line 1 is disjoint from word and fields.
-        unsafe { (*ptr.0.as_ptr()).offload = offload };
-        self.first_raw().fields().flags |= SegFlags::OFFLOAD;
+        self.line1(SegFlags::OFFLOAD).offload = offload;
     }
 
     /// One word that the stack never reads; 0 until it is set.
     pub fn set_user(&mut self, user: u64) {
-        let ptr = self.ptr();
-        // SAFETY: as in `set_offload`.
-        unsafe { (*ptr.0.as_ptr()).user = user };
-        self.first_raw().fields().flags |= SegFlags::USER;
+        self.line1(SegFlags::USER).user = user;
     }
 }

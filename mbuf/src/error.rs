@@ -16,11 +16,37 @@ pub enum CreateError {
         /// The limit.
         max: usize,
     },
+    /// Slices of a pinned pool's memory must be as long as the largest room.
+    #[error("slices of {slice} bytes cannot be rooms of {room}")]
+    SliceTooSmall {
+        /// Bytes of a slice.
+        slice: usize,
+        /// Bytes of the largest room.
+        room: usize,
+    },
+    /// The memory for a pinned pool holds fewer slices than the pool has mbufs.
+    #[error("memory for {have} slices of {slice} bytes, {needed} mbufs asked for")]
+    TooFewSlices {
+        /// Mbufs asked for.
+        needed: usize,
+        /// Slices that lie wholly in the memory.
+        have: usize,
+        /// Bytes of a slice.
+        slice: usize,
+    },
     /// Pool ids are never used twice, and all have been used.
     #[error("no more than {limit} pools of mbufs can be made in the life of a process")]
     TooManyPools {
         /// How many there are.
         limit: u64,
+    },
+    /// Room for fields and for tags is a multiple of 8 bytes, and limited.
+    #[error("{asked} bytes of a private area asked for, possible are multiples of 8 up to {max}")]
+    Private {
+        /// Bytes asked for.
+        asked: usize,
+        /// The limit.
+        max: usize,
     },
 }
 
@@ -60,6 +86,36 @@ pub enum AllocError {
         len: usize,
         /// Capacity of its storage.
         capacity: usize,
+    },
+}
+
+/// Storage could not be attached; the mbuf is unchanged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum AttachError {
+    /// The mbuf holds data, or has a cluster or external storage already.
+    #[error("mbuf with {len} bytes in {capacity} bytes of storage cannot take other storage")]
+    Occupied {
+        /// Bytes in its first segment.
+        len: usize,
+        /// Capacity of its storage.
+        capacity: usize,
+    },
+    /// Lengths are limited.
+    #[error("{len} bytes of external storage, possible are {max}")]
+    TooLong {
+        /// Bytes there are.
+        len: usize,
+        /// The limit.
+        max: usize,
+    },
+    /// The other packet has no such segment.
+    #[error("segment {asked} of a packet of {have}")]
+    NoSegment {
+        /// Which was asked for, from 0.
+        asked: usize,
+        /// How many there are.
+        have: usize,
     },
 }
 

@@ -12,15 +12,19 @@
 
 mod direct;
 mod lane;
+mod later;
 mod mixed;
 pub mod raw;
 mod runs;
 mod staged;
 
-use crate::cluster::ClusterPtr;
+use crate::cluster::StoragePtr;
 use crate::header::HeaderPtr;
+use crate::history::{self, LifeEvent};
 use crate::packet::Packet;
+use crate::wipe;
 use crate::word;
+pub(crate) use later::Later;
 use raw::Slots;
 use std::fmt;
 
@@ -89,23 +93,33 @@ pub fn free_bulk<P: Packet>(slots: &mut [Option<P>]) {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
+/// Owners of external storage are let go last, after all packets were freed and all slots are `None`.
+///
 /// # Panics
-/// Only where a pool's own backend panics; what was not freed by then is leaked.
+/// Where a pool's own backend panics; what was not freed by then is leaked. And where an owner of
+/// external storage does when it is dropped, when all packets are free.
 #[inline(always)]
 pub fn free_bulk_with<P: Packet>(how: FreeStrategy, slots: &mut [Option<P>]) {
+    // Dropped last.
+    let mut later = Later::new();
     let slots = Slots::new(slots);
     // SAFETY: every `Some` owns one reference of a packet, which is given up here: `Slots` empties
     // the array whatever happens.
     unsafe {
+        if mempool::CHECKED && how != FreeStrategy::Each {
+            for &ptr in slots.iter().flatten() {
+                history::note(ptr, LifeEvent::Free);
+            }
+        }
         match how {
             FreeStrategy::Each => {
                 for &ptr in slots.iter().flatten() {
-                    free_packet(ptr);
+                    free_packet_with(ptr, &mut later);
                 }
             }
-            FreeStrategy::Staged => staged::free(&slots),
-            FreeStrategy::Runs => runs::free(&slots),
-            FreeStrategy::Direct => direct::free(slots),
+            FreeStrategy::Staged => staged::free(&slots, &mut later),
+            FreeStrategy::Runs => runs::free(&slots, &mut later),
+            FreeStrategy::Direct => direct::free(slots, &mut later),
         }
     }
 }
@@ -118,6 +132,7 @@ pub fn free_bulk_with<P: Packet>(how: FreeStrategy, slots: &mut [Option<P>]) {
 pub(crate) unsafe fn free_packet(ptr: HeaderPtr) {
     // SAFETY: the reference keeps the element out of its pool until it is put.
     unsafe {
+        history::note(ptr, LifeEvent::Free);
         let word = ptr.word().load();
         if word == word::resting_of(word) {
             ptr.fields().pool.put(ptr.0.cast());
@@ -127,16 +142,43 @@ pub(crate) unsafe fn free_packet(ptr: HeaderPtr) {
     }
 }
 
-/// [`free_packet`] for a packet that is shared, chained, or has a cluster.
+/// [`free_packet`] for a packet that is shared, chained, or has storage besides its room.
 ///
 /// # Safety
 /// As [`free_packet`]; `seen` is its word.
 #[inline(never)]
 unsafe fn free_odd(ptr: HeaderPtr, seen: u64) {
+    let mut later = Later::new();
+    // SAFETY: by contract.
+    unsafe { free_odd_with(ptr, seen, &mut later) };
+}
+
+/// [`free_packet`] as a part of something larger: owners of external storage are left to `later`.
+///
+/// # Safety
+/// As for [`free_packet`].
+#[inline]
+pub(crate) unsafe fn free_packet_with(ptr: HeaderPtr, later: &mut Later) {
+    // SAFETY: as in `free_packet`.
+    unsafe {
+        history::note(ptr, LifeEvent::Free);
+        let word = ptr.word().load();
+        if word == word::resting_of(word) {
+            ptr.fields().pool.put(ptr.0.cast());
+        } else {
+            free_odd_with(ptr, word, later);
+        }
+    }
+}
+
+/// # Safety
+/// As for [`free_odd`].
+#[inline(never)]
+unsafe fn free_odd_with(ptr: HeaderPtr, seen: u64, later: &mut Later) {
     // SAFETY: once the last reference of the head is given up, the packet is ours.
     unsafe {
         if ptr.word().release(seen) {
-            free_owned(ptr, seen);
+            free_owned(ptr, seen, later);
         }
     }
 }
@@ -146,15 +188,13 @@ unsafe fn free_odd(ptr: HeaderPtr, seen: u64) {
 /// # Safety
 /// The caller owns the packet, whose head's word was `word` before.
 #[inline(always)]
-unsafe fn free_owned(ptr: HeaderPtr, word: u64) {
+unsafe fn free_owned(ptr: HeaderPtr, word: u64, later: &mut Later) {
     // SAFETY: the head's count owned the chain, and the caller does now.
     unsafe {
         let mut next = Some((ptr, word));
         while let Some((seg, word)) = next {
             next = successor(seg, word);
-            restore(seg, word, |cluster| {
-                cluster.get().pool.put(cluster.object());
-            });
+            restore(seg, word, later);
             seg.fields().pool.put(seg.0.cast());
         }
     }
@@ -177,20 +217,64 @@ unsafe fn successor(seg: HeaderPtr, word: u64) -> Option<(HeaderPtr, u64)> {
 }
 
 /// Brings a segment whose last reference has been given up back to its resting state. A cluster
-/// that it was the last to refer to goes to `put`.
+/// that it was the last to refer to is put, the owner of external storage left to `later`.
 ///
 /// # Safety
 /// The caller owns the segment, `word` was its word, and it goes to its pool next.
 #[inline(always)]
-unsafe fn restore(seg: HeaderPtr, word: u64, put: impl FnOnce(ClusterPtr)) {
+unsafe fn restore(seg: HeaderPtr, word: u64, later: &mut Later) {
     // SAFETY: owned.
     unsafe {
-        if word & word::CLUSTER != 0
-            && let Some(cluster) = seg.fields().cluster
-            && cluster.get().count.release()
-        {
-            put(cluster);
+        if word & word::STORAGE != 0 {
+            if word & word::STORAGE != word::CLUSTER {
+                return restore_rare(seg, word, later);
+            }
+            if let Some(storage) = seg.fields().storage {
+                let cluster = storage.cluster();
+                if cluster.release() {
+                    cluster.get().pool.put(cluster.object());
+                }
+            }
         }
         seg.word().set(word::resting_of(word));
+    }
+}
+
+/// What [`restore`] does for segments with external storage, and for those that are to be wiped.
+///
+/// # Safety
+/// As for [`restore`].
+#[cold]
+#[inline(never)]
+unsafe fn restore_rare(seg: HeaderPtr, word: u64, later: &mut Later) {
+    // SAFETY: owned.
+    unsafe {
+        if word & word::WIPE != 0 {
+            wipe::room(seg);
+        }
+        if word & (word::CLUSTER | word::EXTERN) != 0
+            && let Some(storage) = seg.fields().storage
+        {
+            release_storage(storage, word, later);
+        }
+        seg.word().set(word::resting_of(word));
+    }
+}
+
+/// Gives up one reference to storage outside of an mbuf.
+///
+/// # Safety
+/// The caller owns the reference; `word` says which of the two kinds it is.
+pub(crate) unsafe fn release_storage(storage: StoragePtr, word: u64, later: &mut Later) {
+    // SAFETY: by contract.
+    unsafe {
+        if word & word::EXTERN == 0 {
+            let cluster = storage.cluster();
+            if cluster.release() {
+                cluster.get().pool.put(cluster.object());
+            }
+        } else if storage.record().release() {
+            later.push(storage.record());
+        }
     }
 }

@@ -128,7 +128,7 @@ impl Mbuf {
 impl SharedMbuf {
     /// The reference, which is the caller's now.
     #[inline(always)]
-    fn into_raw(self) -> HeaderPtr {
+    pub(crate) fn into_raw(self) -> HeaderPtr {
         ManuallyDrop::new(self).0
     }
 

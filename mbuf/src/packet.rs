@@ -1,12 +1,22 @@
 //! The read side of a packet, the same on every handle.
 
+use crate::check::{self, Broken};
 use crate::copy::{self, ByteSlices};
+use crate::dump::{Dump, Hexdump};
 use crate::error::{CopyError, OutOfRange, ReadError};
 use crate::handle::Mbuf;
 use crate::header::{HeaderPtr, SegFlags};
+use crate::history::{self, LifeEvent, LifeEvents};
+use crate::io::{self, Covered, IoSlices, PacketReader};
+use crate::meta::{self, Flow, Received};
 use crate::offload::TxOffload;
+use crate::pool::MbufPool;
+use crate::private;
 use crate::segment::{Segment, Segments};
 use crate::set::BufferSet;
+use crate::tag::{self, Tag, Tags};
+use crate::word;
+use std::io::IoSlice;
 
 /// Keeps [`Packet`] to this crate: bulk free relies on what its implementors look like in memory.
 pub trait Sealed {
@@ -56,7 +66,7 @@ pub trait Packet: Sealed {
         let seg = self.first();
         if seg.fields().flags.contains(SegFlags::OFFLOAD) {
             // SAFETY: line 1 was written when the flag was set; the borrow keeps writers away.
-            unsafe { (*seg.ptr().0.as_ptr()).offload }
+            unsafe { seg.ptr().meta() }.offload
         } else {
             TxOffload::default()
         }
@@ -67,10 +77,63 @@ pub trait Packet: Sealed {
         let seg = self.first();
         if seg.fields().flags.contains(SegFlags::USER) {
             // SAFETY: as in `offload`.
-            unsafe { (*seg.ptr().0.as_ptr()).user }
+            unsafe { seg.ptr().meta() }.user
         } else {
             0
         }
+    }
+
+    /// How the packet was received; `None` when nobody has said.
+    #[inline]
+    fn received(&self) -> Option<Received> {
+        meta::received(self)
+    }
+
+    /// The VLAN tag that is not in the bytes.
+    #[doc(alias = "ether_vtag")]
+    #[doc(alias = "M_VLANTAG")]
+    #[inline]
+    fn vlan(&self) -> Option<u16> {
+        meta::said(self, SegFlags::VLAN).map(|meta| meta.vlan)
+    }
+
+    /// The timestamp in nanoseconds. BSD's `m_microtime` is
+    /// `m.timestamp().unwrap_or_else(now)`.
+    #[doc(alias = "m_microtime")]
+    #[doc(alias = "ph_timestamp")]
+    #[inline]
+    fn timestamp(&self) -> Option<u64> {
+        meta::said(self, SegFlags::TIMESTAMP).map(|meta| meta.timestamp)
+    }
+
+    /// The flow that the packet belongs to.
+    #[doc(alias = "ph_flowid")]
+    #[inline]
+    fn flow(&self) -> Option<Flow> {
+        meta::flow(self)
+    }
+
+    /// The priority.
+    #[inline]
+    fn priority(&self) -> Option<u8> {
+        meta::said(self, SegFlags::PRIORITY).map(|meta| meta.priority)
+    }
+
+    /// The tags, newest first.
+    #[doc(alias = "m_tag_first")]
+    fn tags(&self) -> Tags<'_> {
+        tag::tags(self)
+    }
+
+    /// The newest tag of this kind; most absent ones are found so without a walk.
+    #[doc(alias = "m_tag_find")]
+    fn tag(&self, id: u16) -> Option<Tag<'_>> {
+        tag::find(self, id)
+    }
+
+    /// The bytes for named fields of the first segment; none when its pool has no room for fields.
+    fn private(&self) -> &[u8] {
+        private::view(self).map_or(&[], |area| area.fields)
     }
 
     /// Gathers `dst.len()` bytes from `offset`.
@@ -145,8 +208,8 @@ pub trait Packet: Sealed {
         bytes
     }
 
-    /// A packet with the same bytes `[offset, offset + len)`: clusters by reference, inline room
-    /// by copying. The clusters become read-only for both while both live.
+    /// A packet with the same bytes `[offset, offset + len)`: clusters and external storage by
+    /// reference, inline room by copying. What is shared is read-only for both while both live.
     ///
     /// `len` 0 gives an empty packet, also at the very end. The head is a header mbuf when the
     /// copy starts at 0 and the source's first segment is one. A copy from 0 takes over what the
@@ -225,23 +288,92 @@ pub trait Packet: Sealed {
     /// Recounts what the header says of the chain.
     ///
     /// # Errors
-    /// The first rule that does not hold, in words.
+    /// The first rule that does not hold.
     #[doc(alias = "rte_mbuf_check")]
-    fn check(&self) -> Result<(), String> {
-        let (mut bytes, mut segs) = (0, 0);
-        for seg in self.segments() {
-            if seg.lead() + seg.len() > seg.capacity() {
-                return Err(format!("segment {segs} reaches past its storage: {seg:?}"));
-            }
-            bytes += seg.len();
-            segs += 1;
+    fn check(&self) -> Result<(), Broken> {
+        check::packet(self)
+    }
+
+    /// As [`check`](Self::check), and that it is as `pool` hands mbufs out: unshared, unchained, in
+    /// its own room.
+    ///
+    /// # Errors
+    /// The first rule that does not hold.
+    #[doc(alias = "rte_mbuf_raw_sanity_check")]
+    fn check_fresh(&self, pool: &MbufPool) -> Result<(), Broken> {
+        check::fresh(self, pool)
+    }
+
+    /// How many handles the packet has.
+    #[doc(alias = "rte_mbuf_refcnt_read")]
+    fn references(&self) -> usize {
+        // SAFETY: the handle that is borrowed holds the element.
+        word::count(unsafe { self.raw().0.word() }.load()) as usize
+    }
+
+    /// The packet for printing, one line per segment.
+    ///
+    /// ```
+    /// # let set = mbuf::BufferSet::standard(64, 8)?;
+    /// use mbuf::Packet;
+    /// let mut m = set.header()?;
+    /// m.append(3)?.copy_from_slice(b"abc");
+    /// println!("{}\n{}", m.dump(), m.hexdump(0, 64));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "rte_pktmbuf_dump")]
+    fn dump(&self) -> Dump<'_, Self> {
+        Dump(self)
+    }
+
+    /// The bytes `[offset, offset + len)` for printing, as far as they are there, 16 on a line.
+    fn hexdump(&self, offset: usize, len: usize) -> Hexdump<'_> {
+        Hexdump {
+            segments: self.segments(),
+            offset,
+            len,
         }
-        if bytes != self.pkt_len() {
-            return Err(format!("pkt_len {}, recount {bytes}", self.pkt_len()));
-        }
-        if segs != self.nsegs() {
-            return Err(format!("nsegs {}, recount {segs}", self.nsegs()));
-        }
-        Ok(())
+    }
+
+    /// Reads the bytes, first to last, as `std::io` does; with the feature `bytes` also as a `Buf`.
+    fn reader(&self) -> PacketReader<'_> {
+        PacketReader::new(self)
+    }
+
+    /// The bytes as slices for a vectored write, one per segment that is not empty.
+    fn io_slices(&self) -> IoSlices<'_> {
+        IoSlices(self.reader())
+    }
+
+    /// Fills `out` with slices of the bytes from `offset` on, as many as there are; the others are
+    /// left alone.
+    #[doc(alias = "writev")]
+    fn fill_io_slices<'a>(&'a self, offset: usize, out: &mut [IoSlice<'a>]) -> Covered {
+        let mut from = self.reader();
+        from.skip_bytes(offset);
+        io::fill(from, out)
+    }
+
+    /// Writes all bytes, up to 16 segments at a time.
+    ///
+    /// # Errors
+    /// What `to` says; how much it has taken by then, it knows.
+    fn write_to(&self, to: &mut impl std::io::Write) -> std::io::Result<()> {
+        io::write_to(self.reader(), to)
+    }
+
+    /// Notes that something has happened to the packet, in its [history](Self::history). Outside
+    /// of checked mode ([`mempool::CHECKED`]) this is nothing.
+    #[doc(alias = "rte_mbuf_history_mark")]
+    #[inline(always)]
+    fn note(&self, event: LifeEvent) {
+        // SAFETY: the handle that is borrowed holds the packet.
+        unsafe { history::note(self.raw().0, event) }
+    }
+
+    /// What has happened to the first segment, newest first: the last 16 events, also from before it
+    /// was allocated. Nothing outside of checked mode.
+    fn history(&self) -> LifeEvents {
+        LifeEvents::of(self)
     }
 }

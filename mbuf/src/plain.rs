@@ -8,6 +8,8 @@
 
 use crate::error::{AllocError, NoRoom, OutOfRange};
 use crate::handle::Mbuf;
+use crate::header::HeaderPtr;
+use crate::history::{self, LifeEvent};
 use crate::offload::TxOffload;
 use crate::pool::MbufPool;
 use crate::word;
@@ -164,6 +166,11 @@ fn free(packets: *mut Mbuf, len: usize, pool: Option<PoolRef>) {
         // An `Mbuf` is the address of its element.
         unsafe {
             let objects = std::slice::from_raw_parts(packets.cast::<NonNull<u8>>(), len);
+            if mempool::CHECKED {
+                for object in objects {
+                    history::note(HeaderPtr(object.cast()), LifeEvent::Free);
+                }
+            }
             pool.put_bulk(objects);
         }
     }
@@ -202,6 +209,11 @@ impl<const N: usize> fmt::Debug for PlainBurst<N> {
 pub struct PlainMut<'a>(&'a mut Mbuf);
 
 impl<'a> PlainMut<'a> {
+    /// The packet, for what leaves it plain.
+    pub(crate) fn mbuf(&mut self) -> &mut Mbuf {
+        self.0
+    }
+
     /// The packet's bytes.
     #[inline]
     pub fn data_mut(&mut self) -> &mut [u8] {

@@ -1,15 +1,16 @@
 //! The two kinds of pool: mbufs, which rest as complete headers, and clusters of one class.
 
+use crate::attach::MAX_STORAGE;
 use crate::cluster::{CLUSTER_HEADER_LEN, Cluster, ClusterPtr};
 use crate::count::Count;
 use crate::error::{AllocError, CreateError};
 use crate::free::raw::Slots;
 use crate::handle::Mbuf;
-use crate::header::{Fields, HEADER_LEN, Header, HeaderPtr, SegFlags};
-use crate::offload::TxOffload;
+use crate::header::{Fields, HEADER_LEN, Header, HeaderPtr, Home, SegFlags};
+use crate::history::{self, LifeEvent};
 use crate::packet::Packet;
-use crate::segment::Segment;
-use crate::word::{self, FreeWord, POOL_IDS};
+use crate::private::PrivateArea;
+use crate::word::{self, POOL_IDS};
 use mempool::{Builder, Exhausted, RawPool};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -27,6 +28,15 @@ pub struct Room {
     pub plain: usize,
     /// Bytes that a socket buffer is charged for an mbuf, its cluster aside.
     pub charge: usize,
+}
+
+impl Room {
+    pub(crate) fn check(self) -> Result<(), CreateError> {
+        for asked in [self.header, self.plain, self.charge] {
+            checked_room(asked)?;
+        }
+        Ok(())
+    }
 }
 
 /// A pool of mbufs. A handle: cloning it is cheap, and mbufs may outlive all handles.
@@ -55,34 +65,83 @@ impl MbufPool {
         room: Room,
         configure: impl FnOnce(Builder) -> Builder,
     ) -> Result<Self, CreateError> {
-        for asked in [room.header, room.plain, room.charge] {
-            checked_room(asked)?;
-        }
+        Self::with_private(room, PrivateArea::default(), configure)
+    }
+
+    /// As [`new`](Self::new), with a private area in each mbuf.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new), or when the area is impossible.
+    #[doc(alias = "rte_pktmbuf_pool_create")]
+    pub fn with_private(
+        room: Room,
+        private: PrivateArea,
+        configure: impl FnOnce(Builder) -> Builder,
+    ) -> Result<Self, CreateError> {
+        room.check()?;
+        private.check()?;
         let inline = room.header.max(room.plain);
+        let room_off = HEADER_LEN + private.len();
+        let own_room = |object: NonNull<u8>, _| {
+            // SAFETY: elements are so much longer than their header.
+            unsafe { object.add(room_off) }
+        };
+        Self::build(room, private, inline, room_off as u16, configure, own_room)
+    }
+
+    /// Makes a pool of elements with `inline` bytes behind header and private area, whose rooms are at
+    /// `room_off` or, if that is [`PINNED`](crate::header::PINNED), where `own_room` says (of an
+    /// element, and its index). The room has been checked.
+    pub(crate) fn build(
+        room: Room,
+        private: PrivateArea,
+        inline: usize,
+        room_off: u16,
+        configure: impl FnOnce(Builder) -> Builder,
+        mut own_room: impl FnMut(NonNull<u8>, usize) -> NonNull<u8>,
+    ) -> Result<Self, CreateError> {
         let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
         if id >= POOL_IDS {
             return Err(CreateError::TooManyPools { limit: POOL_IDS });
         }
         let resting = word::resting(id);
-        let size = HEADER_LEN + inline;
+        let size = HEADER_LEN + private.len() + inline;
+        let charge = room.charge;
+        let fields = |pool, room, flags| Fields {
+            next: None,
+            pool,
+            storage: None,
+            pkt_len: 0,
+            off: 0,
+            len: 0,
+            capacity: room as u32,
+            nsegs: 1,
+            charge: charge as u32,
+            room_off,
+            flags,
+        };
         // Whatever builder comes back, possibly another one: headers and rooms need this much.
         let builder = configure(RawPool::builder(size)).objects_of(size, align_of::<Header>());
-        let raw = builder.build_with_ref(|pool, object, _| {
-            let header = Header {
-                word: FreeWord::new(resting),
-                fields: template(pool, room.plain, room.charge, SegFlags::empty()),
-                offload: TxOffload::default(),
-                user: 0,
+        let raw = builder.build_with_ref(|pool, object, index| {
+            let home = Home {
+                room: own_room(object, index),
+                header: room.header as u32,
+                plain: room.plain as u32,
             };
+            let fields = fields(pool, room.plain, SegFlags::empty());
+            let header = Header::new(resting, fields, home);
             // SAFETY: a fresh object of at least `HEADER_LEN` bytes, aligned to 64, which nobody
             // else has.
-            unsafe { object.cast::<Header>().write(header) };
+            unsafe {
+                object.cast::<Header>().write(header);
+                private.write_new(object);
+            }
         })?;
         let pool = raw.pool_ref();
         Ok(Self {
             raw,
-            header: template(pool, room.header, room.charge, SegFlags::HEADER),
-            plain: template(pool, room.plain, room.charge, SegFlags::empty()),
+            header: fields(pool, room.header, SegFlags::HEADER),
+            plain: fields(pool, room.plain, SegFlags::empty()),
         })
     }
 
@@ -129,6 +188,7 @@ impl MbufPool {
             Ok(object) => Ok(unsafe {
                 let ptr = HeaderPtr(object.cast());
                 *ptr.fields_mut() = *template;
+                history::note(ptr, LifeEvent::Alloc);
                 Mbuf::from_raw(ptr)
             }),
             Err(short) => Err(exhausted(&self.raw, short)),
@@ -169,7 +229,11 @@ impl MbufPool {
         }
         for object in fresh {
             // SAFETY: just written; a fresh object of this pool, as in `alloc`.
-            unsafe { *HeaderPtr(object.assume_init().cast()).fields_mut() = self.header };
+            unsafe {
+                let ptr = HeaderPtr(object.assume_init().cast());
+                *ptr.fields_mut() = self.header;
+                history::note(ptr, LifeEvent::Alloc);
+            }
         }
         Ok(())
     }
@@ -177,7 +241,7 @@ impl MbufPool {
 
 /// Lengths and offsets are 32 bits wide; sums of a few of these stay below that.
 fn checked_room(asked: usize) -> Result<u32, CreateError> {
-    const MAX: usize = 1 << 30;
+    const MAX: usize = MAX_STORAGE;
     match u32::try_from(asked) {
         Ok(room) if (1..=MAX).contains(&asked) => Ok(room),
         _ => Err(CreateError::Room { asked, max: MAX }),
@@ -191,62 +255,6 @@ fn exhausted(pool: &RawPool, short: Exhausted) -> AllocError {
         asked: short.asked,
         available: short.available,
         size: pool.object_size(),
-    }
-}
-
-fn template(pool: mempool::PoolRef, room: usize, charge: usize, flags: SegFlags) -> Fields {
-    Fields {
-        next: None,
-        pool,
-        cluster: None,
-        pkt_len: 0,
-        off: 0,
-        len: 0,
-        capacity: room as u32,
-        nsegs: 1,
-        charge: charge as u32,
-        room_off: HEADER_LEN as u16,
-        flags,
-    }
-}
-
-impl Mbuf {
-    /// Bytes of storage of the first segment.
-    #[inline]
-    pub fn capacity(&self) -> usize {
-        self.first().capacity()
-    }
-
-    /// Makes an empty inline mbuf refer to `len` bytes at `at` of `source`'s data, which lie in a
-    /// cluster; otherwise does nothing.
-    #[inline]
-    pub(crate) fn refer_to(&mut self, source: Segment<'_>, at: usize, len: usize) {
-        let Some(cluster) = source.cluster() else {
-            return;
-        };
-        debug_assert!(at + len <= source.len() && self.first().cluster().is_none());
-        // SAFETY: the source holds a reference while it is borrowed.
-        unsafe { cluster.get().count.retain() };
-        let capacity = source.fields().capacity;
-        self.set_cluster(cluster, capacity, (source.lead() + at) as u32, len as u32);
-    }
-
-    /// Hands one reference of `cluster` to this mbuf, which has none.
-    #[inline(always)]
-    fn set_cluster(&mut self, cluster: ClusterPtr, capacity: u32, off: u32, len: u32) {
-        let ptr = self.ptr();
-        // SAFETY: exclusive handle, mutably borrowed.
-        unsafe {
-            let word = ptr.word();
-            word.set(word.load() | word::CLUSTER);
-            let fields = ptr.fields_mut();
-            fields.cluster = Some(cluster);
-            fields.capacity = capacity;
-            fields.charge += capacity;
-            fields.off = off;
-            fields.pkt_len = fields.pkt_len - fields.len as usize + len as usize;
-            fields.len = len;
-        }
     }
 }
 
@@ -301,7 +309,7 @@ impl ClusterPool {
     #[inline]
     pub fn attach(&self, m: &mut Mbuf) -> Result<(), AllocError> {
         let seg = m.first();
-        if !seg.is_empty() || seg.cluster().is_some() {
+        if !seg.is_empty() || seg.counted().is_some() {
             return Err(AllocError::Occupied {
                 len: seg.len(),
                 capacity: seg.capacity(),
@@ -309,8 +317,10 @@ impl ClusterPool {
         }
         match self.raw.get() {
             Ok(object) => {
-                // A cluster rests with count 1: the reference that the mbuf gets.
-                m.set_cluster(ClusterPtr(object.cast()), self.size, 0, 0);
+                let cluster = ClusterPtr(object.cast());
+                // SAFETY: fresh from this pool. A cluster rests with count 1: the reference that the
+                // mbuf gets.
+                unsafe { m.give_cluster(cluster.storage(), self.size) };
                 Ok(())
             }
             Err(short) => Err(exhausted(&self.raw, short)),

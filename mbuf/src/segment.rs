@@ -1,20 +1,32 @@
 //! Views of one segment, and the walk along a chain.
 
-use crate::cluster::ClusterPtr;
+use crate::cluster::StoragePtr;
 use crate::error::NoRoom;
-use crate::header::{Fields, HeaderPtr, SegFlags};
+use crate::external::External;
+use crate::header::{Fields, HeaderPtr, PINNED, SegFlags};
+use crate::word;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 /// Where a segment's bytes are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Storage {
-    /// In the element itself, behind the header.
+    /// In the mbuf's own room: behind the header, or in its slice of a pinned pool's memory.
     Inline,
     /// In a cluster.
     Cluster {
         /// Bytes that the cluster holds.
         class: usize,
+    },
+    /// In memory that somebody else owns: see [`External`].
+    #[doc(alias = "RTE_MBUF_F_EXTERNAL")]
+    #[doc(alias = "M_EXT")]
+    External {
+        /// Bytes of that memory.
+        len: usize,
+        /// Whether its only holder may write it.
+        writable: bool,
     },
 }
 
@@ -52,17 +64,65 @@ impl<'a> Segment<'a> {
         self.ptr
     }
 
+    /// The storage outside of the mbuf's own room, a cluster or external, whose references are
+    /// counted.
     #[inline(always)]
-    pub(crate) fn cluster(self) -> Option<ClusterPtr> {
-        self.fields().cluster
+    pub(crate) fn counted(self) -> Option<StoragePtr> {
+        self.fields().storage
     }
 
+    /// Start of the storage.
     #[inline(always)]
-    fn base(self) -> NonNull<u8> {
-        match self.cluster() {
-            Some(cluster) => cluster.data(),
+    pub(crate) fn base(self) -> NonNull<u8> {
+        let fields = self.fields();
+        match fields.storage {
+            Some(storage) if !fields.flags.contains(SegFlags::EXTERNAL) => storage.cluster().data(),
+            // SAFETY: this segment holds a reference to the record while it is borrowed.
+            Some(storage) => unsafe { storage.record().data() },
             // SAFETY: the room lies `room_off` bytes behind the header, in the same element.
-            None => unsafe { self.ptr.0.cast::<u8>().add(self.fields().room_off as usize) },
+            None if fields.room_off != PINNED => unsafe {
+                self.ptr.0.cast::<u8>().add(fields.room_off as usize)
+            },
+            // SAFETY: the handle that is borrowed holds the element.
+            None => unsafe { self.ptr.home() }.room,
+        }
+    }
+
+    /// Whether the bytes may be written by whoever has the packet alone.
+    #[doc(alias = "M_EXTWR")]
+    #[inline]
+    pub fn is_writable(self) -> bool {
+        match self.counted() {
+            None => true,
+            Some(storage) => {
+                // SAFETY: this segment holds one of the references while it is borrowed.
+                !self.fields().flags.contains(SegFlags::READ_ONLY)
+                    && unsafe { storage.count() }.is_one()
+            }
+        }
+    }
+
+    /// The external storage, if the bytes are in such: one more reference to it.
+    pub fn external(self) -> Option<External> {
+        if !self.fields().flags.contains(SegFlags::EXTERNAL) {
+            return None;
+        }
+        // SAFETY: this segment holds a reference while it is borrowed.
+        self.counted()
+            .map(|storage| unsafe { storage.record().share() })
+    }
+
+    /// Whether this segment's storage will be wiped when the last reference to it goes: see
+    /// [`Mbuf::wipe_on_free`](crate::Mbuf::wipe_on_free).
+    pub fn is_wiped_on_free(self) -> bool {
+        match self.counted() {
+            // SAFETY: the handle that is borrowed holds the element.
+            None => unsafe { self.ptr.word() }.load() & word::WIPE != 0,
+            Some(storage) => {
+                // SAFETY: this segment holds one of the references while it is borrowed.
+                let asked = unsafe { storage.count() }.wipes();
+                asked && !self.fields().flags.contains(SegFlags::READ_ONLY)
+            }
         }
     }
 
@@ -72,7 +132,7 @@ impl<'a> Segment<'a> {
     #[inline(always)]
     pub fn data(self) -> &'a [u8] {
         // SAFETY: `off + len <= capacity` is kept by all that writes them; arenas are zeroed when
-        // made, so the bytes are initialised; storage is writable only through an exclusive
+        // made and external memory is initialised by contract; storage is writable only through an exclusive
         // borrow of its only handle (`SegmentMut::data_mut`), which `'a` excludes.
         unsafe { std::slice::from_raw_parts(self.base().add(self.lead()).as_ptr(), self.len()) }
     }
@@ -95,64 +155,73 @@ impl<'a> Segment<'a> {
         self.fields().off as usize
     }
 
-    /// Bytes of storage: the cluster's size, else the limit of the inline room.
+    /// Bytes of storage: the size of the cluster or external memory, else the limit of the mbuf's
+    /// own room.
     #[doc(alias = "M_SIZE")]
     #[inline(always)]
     pub fn capacity(self) -> usize {
         self.fields().capacity as usize
     }
 
-    /// Bytes that can be put in front of the data; 0 when the storage is shared.
+    /// Bytes that can be put in front of the data; 0 when the storage is read-only.
     #[doc(alias = "M_LEADINGSPACE")]
     #[doc(alias = "rte_pktmbuf_headroom")]
     #[inline]
     pub fn headroom(self) -> usize {
-        if self.is_shared() { 0 } else { self.lead() }
+        if self.is_writable() { self.lead() } else { 0 }
     }
 
-    /// Bytes that can be put behind the data; 0 when the storage is shared.
+    /// Bytes that can be put behind the data; 0 when the storage is read-only.
     #[doc(alias = "M_TRAILINGSPACE")]
     #[doc(alias = "rte_pktmbuf_tailroom")]
     #[inline]
     pub fn tailroom(self) -> usize {
-        if self.is_shared() {
-            0
-        } else {
+        if self.is_writable() {
             self.capacity() - self.lead() - self.len()
+        } else {
+            0
         }
     }
 
     /// Where the bytes are.
     pub fn storage(self) -> Storage {
-        match self.cluster() {
+        let flags = self.fields().flags;
+        match self.counted() {
             None => Storage::Inline,
+            Some(_) if flags.contains(SegFlags::EXTERNAL) => Storage::External {
+                len: self.capacity(),
+                writable: !flags.contains(SegFlags::READ_ONLY),
+            },
             Some(_) => Storage::Cluster {
                 class: self.capacity(),
             },
         }
     }
 
-    /// True when another mbuf refers to the same cluster, which makes the bytes read-only.
+    /// True when somebody else refers to the same cluster or external storage, which makes the bytes
+    /// read-only.
     #[doc(alias = "M_READONLY")]
     #[inline]
     pub fn is_shared(self) -> bool {
-        match self.cluster() {
+        match self.counted() {
             None => false,
             // SAFETY: this segment holds one of the references while it is borrowed.
-            Some(cluster) => unsafe { !cluster.get().count.is_one() },
+            Some(storage) => unsafe { !storage.count().is_one() },
         }
     }
 
-    /// How many mbufs refer to this segment's storage.
+    /// How many refer to this segment's storage.
+    #[doc(alias = "rte_mbuf_ext_refcnt_read")]
     pub fn storage_refs(self) -> usize {
-        match self.cluster() {
+        match self.counted() {
             None => 1,
             // SAFETY: as in `is_shared`.
-            Some(cluster) => unsafe { cluster.get().count.get() as usize },
+            Some(storage) => unsafe { storage.count().get() as usize },
         }
     }
 
-    /// What a socket buffer is charged for it: the mbuf, and its cluster's size.
+    /// What a socket buffer is charged for it: the mbuf, and the size of its cluster or
+    /// external memory.
     #[doc(alias = "sb_mbcnt")]
     #[inline]
     pub fn charge(self) -> usize {
@@ -240,15 +309,16 @@ impl<'a> RawSegmentMut<'a> {
     pub(crate) fn into_data(self) -> Option<&'a mut [u8]> {
         let (base, lead, len) = {
             let seg = self.view();
-            if seg.is_shared() {
+            if !seg.is_writable() {
                 return None;
             }
             (seg.base(), seg.lead(), seg.len())
         };
         // SAFETY: in bounds and initialised as in `Segment::data`. Exclusive: the segment is
-        // mutably borrowed for `'a`; inline room belongs to it alone; a cluster whose count is 1
-        // is referred to by this segment alone, and only a holder, that is this segment, could
-        // make another reference.
+        // mutably borrowed for `'a`; inline room belongs to it alone; counted storage whose count
+        // is 1 is referred to by this segment alone, and only a holder, that is this segment,
+        // could make another reference. External memory is writable where nobody but its record
+        // has access.
         Some(unsafe { std::slice::from_raw_parts_mut(base.add(lead).as_ptr(), len) })
     }
 
@@ -281,7 +351,7 @@ impl<'a> RawSegmentMut<'a> {
     fn into_writable(self, at: usize, n: usize) -> &'a mut [u8] {
         match self.into_data() {
             Some(data) => &mut data[at..at + n],
-            // Room was found; shared storage has none, except for an empty request.
+            // Room was found; read-only storage has none, except for an empty request.
             None => &mut [],
         }
     }
@@ -291,7 +361,7 @@ impl<'a> RawSegmentMut<'a> {
 pub struct SegmentMut<'a>(pub(crate) RawSegmentMut<'a>);
 
 impl<'a> SegmentMut<'a> {
-    /// The bytes; `None` when the storage is shared.
+    /// The bytes; `None` when the storage is read-only.
     pub fn data_mut(self) -> Option<&'a mut [u8]> {
         self.0.into_data()
     }

@@ -4,6 +4,8 @@ use crate::error::{AllocError, CreateError};
 use crate::handle::Mbuf;
 use crate::packet::Packet;
 use crate::pool::{ClusterPool, MbufPool, Room};
+use crate::private::PrivateArea;
+use crate::stats::Events;
 use mempool::backend::{FailAt, FailSwitch, Lifo};
 use mempool::{Builder, RawPool};
 use std::sync::Arc;
@@ -44,11 +46,13 @@ struct Pools {
     mbufs: MbufPool,
     /// Ascending.
     clusters: Box<[ClusterPool]>,
+    events: Events,
 }
 
 /// How a [`BufferSet`] is made: rooms, classes, and how many of each.
 pub struct BufferSetBuilder {
     room: Room,
+    private: PrivateArea,
     mbufs: usize,
     classes: Vec<(usize, usize)>,
     configure: Box<dyn Fn(Builder) -> Builder>,
@@ -59,6 +63,12 @@ impl BufferSetBuilder {
     /// The inline room and charge of an mbuf.
     pub fn room(mut self, room: Room) -> Self {
         self.room = room;
+        self
+    }
+
+    /// Room for named fields and tags in each mbuf; none unless given.
+    pub fn private(mut self, area: PrivateArea) -> Self {
+        self.private = area;
         self
     }
 
@@ -98,13 +108,19 @@ impl BufferSetBuilder {
                 }
             }
         };
-        let mbufs = MbufPool::new(self.room, |b| configure(b, "mbuf", self.mbufs))?;
+        let mbufs = MbufPool::with_private(self.room, self.private, |b| {
+            configure(b, "mbuf", self.mbufs)
+        })?;
         let cluster = |&(size, count): &(usize, usize)| {
             let name = format!("cluster-{size}");
             ClusterPool::new(size, |b| configure(b, &name, count))
         };
         let clusters = self.classes.iter().map(cluster).collect::<Result<_, _>>()?;
-        Ok(BufferSet(Arc::new(Pools { mbufs, clusters })))
+        Ok(BufferSet(Arc::new(Pools {
+            mbufs,
+            clusters,
+            events: Events::default(),
+        })))
     }
 }
 
@@ -113,6 +129,7 @@ impl BufferSet {
     pub fn builder(mbufs: usize) -> BufferSetBuilder {
         BufferSetBuilder {
             room: ROOM,
+            private: PrivateArea::default(),
             mbufs,
             classes: Vec::new(),
             configure: Box::new(|b| b),
@@ -244,6 +261,15 @@ impl BufferSet {
     /// The pool of the mbufs.
     pub fn mbuf_pool(&self) -> &MbufPool {
         &self.0.mbufs
+    }
+
+    /// The pools of the clusters, by ascending class.
+    pub fn cluster_pools(&self) -> &[ClusterPool] {
+        &self.0.clusters
+    }
+
+    pub(crate) fn events(&self) -> &Events {
+        &self.0.events
     }
 
     /// The largest class; `None` when the set has none.

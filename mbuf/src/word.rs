@@ -1,14 +1,14 @@
 //! The free word: one 64-bit word that says all that freeing an mbuf must know.
 //!
 //! ```text
-//!  63                              36  34   33    32   31             0
-//!  ┌─────────────────────────────────┬────┬─────┬─────┬────────────────┐
-//!  │ pool id                         │ 0  │ CLU │ NXT │ reference count│
-//!  └─────────────────────────────────┴────┴─────┴─────┴────────────────┘
+//!  63                              36  35    34    33    32   31             0
+//!  ┌─────────────────────────────────┬─────┬─────┬─────┬─────┬────────────────┐
+//!  │ pool id                         │ WIP │ EXT │ CLU │ NXT │ reference count│
+//!  └─────────────────────────────────┴─────┴─────┴─────┴─────┴────────────────┘
 //! ```
 //!
-//! In the pool, and whenever an mbuf is exclusive, unchained and uses its own room, the word is
-//! `pool id | 1`: the *resting word*. A burst is checked by loading one word per mbuf and
+//! In the pool, and whenever an mbuf is exclusive, unchained, uses its own room and need not be
+//! wiped, the word is `pool id | 1`: the *resting word*. A burst is checked by loading one word per mbuf and
 //! comparing it. The word is always read and written whole.
 
 use crate::sync::{AtomicU64, Ordering};
@@ -22,6 +22,12 @@ const COUNT_LIMIT: u64 = i32::MAX as u64;
 pub(crate) const NEXT: u64 = 1 << 32;
 /// Storage is a cluster.
 pub(crate) const CLUSTER: u64 = 1 << 33;
+/// Storage is external.
+pub(crate) const EXTERN: u64 = 1 << 34;
+/// The room is to be wiped when the mbuf goes back.
+pub(crate) const WIPE: u64 = 1 << 35;
+/// All that freeing has to do besides putting the mbuf, its chain aside.
+pub(crate) const STORAGE: u64 = CLUSTER | EXTERN | WIPE;
 const POOL_SHIFT: u32 = 36;
 /// How many pool ids there are in the life of a process.
 pub(crate) const POOL_IDS: u64 = 1 << (64 - POOL_SHIFT);
@@ -111,8 +117,10 @@ mod tests {
     fn resting_word_is_one_reference_and_the_pool_alone() {
         let word = resting(77);
         assert_eq!(count(word), 1);
-        assert_eq!(word & (NEXT | CLUSTER), 0);
-        assert_eq!(resting_of(word | NEXT | CLUSTER | 5), word);
+        assert_eq!(word & (NEXT | STORAGE), 0);
+        assert_eq!(resting_of(word | NEXT | STORAGE | 5), word);
+        assert_eq!((NEXT | STORAGE).count_ones(), 4, "one bit each");
+        const { assert!(NEXT > COUNT && STORAGE < 1 << POOL_SHIFT) };
         assert_ne!(resting(1), resting(2));
         assert_eq!(resting_of(resting(POOL_IDS - 1)), resting(POOL_IDS - 1));
     }

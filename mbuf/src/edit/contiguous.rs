@@ -81,7 +81,7 @@ impl Mbuf {
         let Some(need) = n.checked_sub(len).filter(|&need| need > 0) else {
             return Ok(());
         };
-        if !first.is_shared() && n <= first.capacity() {
+        if first.is_writable() && n <= first.capacity() {
             if first.tailroom() < need {
                 let spare = first.capacity() - n;
                 let lead = if lead % 8 <= spare { lead % 8 } else { 0 };
@@ -147,9 +147,10 @@ impl Mbuf {
         let (index, at) = self.place(offset);
         let target = self.segment_raw(index);
         let target = target.view();
-        let (here, tailroom, shared) = (target.len() - at, target.tailroom(), target.is_shared());
+        let (here, tailroom, read_only) =
+            (target.len() - at, target.tailroom(), !target.is_writable());
         if here >= len {
-            if !shared {
+            if !read_only {
                 return Ok(self.lend(index, at, len));
             }
             let (index, at) = self.own_from(index, at, set)?;

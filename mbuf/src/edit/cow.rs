@@ -12,7 +12,7 @@ impl Mbuf {
     #[doc(alias = "M_READONLY")]
     pub fn is_writable(&self) -> bool {
         self.segments()
-            .all(|seg| seg.is_empty() || !seg.is_shared())
+            .all(|seg| seg.is_empty() || seg.is_writable())
     }
 
     /// Copies what is shared, so that every byte of the packet may be written. Segments stay as
@@ -72,7 +72,7 @@ pub(super) fn stage(
         let start = end;
         end += seg.len();
         let touched = start < offset + len && end > offset;
-        if touched && !seg.is_empty() && seg.is_shared() {
+        if touched && !seg.is_empty() && !seg.is_writable() {
             let mut copy = set.storage_for(seg, seg.len())?;
             if let Some(data) = copy.data_mut() {
                 data.copy_from_slice(seg.data());

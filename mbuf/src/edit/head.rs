@@ -3,14 +3,23 @@
 use super::storage::reborrow;
 use crate::handle::Mbuf;
 use crate::header::SegFlags;
+use crate::meta::META;
 use crate::packet::Packet;
+use crate::private;
 
 /// What of the flags speaks of the packet rather than of its first segment.
-const OF_PACKET: SegFlags = SegFlags::OFFLOAD.union(SegFlags::USER);
+const OF_PACKET: SegFlags = SegFlags::OFFLOAD
+    .union(SegFlags::USER)
+    .union(META)
+    .union(SegFlags::PRIVATE);
 
 impl Mbuf {
-    /// Takes over what the header of `from` says of its packet: offload requests and user word.
-    /// Lengths and storage are each packet's own.
+    /// Takes over what the header of `from` says of its packet: offload requests and user word, how it
+    /// was received, VLAN tag, timestamp, flow and priority, named fields and tags. Lengths and
+    /// storage are each packet's own.
+    ///
+    /// Where the private area is smaller than that of `from`, it takes as many bytes of the fields
+    /// as it holds, and no tags unless all fit; [`copy_tags_from`](Self::copy_tags_from) says so.
     ///
     /// ```
     /// # let set = mbuf::BufferSet::bsd(64, 8)?;
@@ -30,6 +39,13 @@ impl Mbuf {
         }
         if said.contains(SegFlags::USER) {
             self.set_user(from.user());
+        }
+        self.copy_metadata_from(from);
+        if said.contains(SegFlags::PRIVATE) {
+            private::copy_fields(self, from);
+            if self.copy_tags_from(from).is_err() {
+                self.clear_tags();
+            }
         }
     }
 
@@ -53,7 +69,7 @@ impl Mbuf {
     pub fn zero(&mut self) -> usize {
         let mut left = 0;
         self.for_each_segment(|mut seg| {
-            if seg.view().is_shared() {
+            if !seg.view().is_writable() {
                 left += 1;
                 return true;
             }

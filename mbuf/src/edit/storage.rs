@@ -3,7 +3,7 @@
 
 use crate::error::AllocError;
 use crate::handle::Mbuf;
-use crate::header::Fields;
+use crate::header::{Fields, SegFlags};
 use crate::packet::Packet;
 use crate::segment::{RawSegmentMut, Segment};
 use crate::set::BufferSet;
@@ -41,17 +41,8 @@ impl BufferSet {
 /// `seg`, and frees what `seg` had. The lengths of the packet around `seg` are the caller's to keep.
 pub(super) fn adopt(seg: &mut RawSegmentMut<'_>, mut fresh: Mbuf) {
     let (ours, theirs) = (*seg.view().fields(), *fresh.first().fields());
-    let clustered = |fields: &Fields| fields.cluster.map_or(0, |_| fields.capacity);
-    {
-        let fields = seg.fields();
-        fields.cluster = theirs.cluster;
-        fields.capacity = theirs.capacity;
-        fields.off = theirs.off;
-        fields.len = theirs.len;
-        fields.charge = ours.charge - clustered(&ours) + clustered(&theirs);
-    }
-    mark(seg.view());
-    if theirs.cluster.is_none() {
+    take_storage(seg, &theirs);
+    if theirs.storage.is_none() {
         // Same pool and same kind, so the same room; `seg` has just become inline.
         debug_assert!(ours.pool == theirs.pool);
         debug_assert_eq!(seg.view().is_header(), fresh.first().is_header());
@@ -61,33 +52,41 @@ pub(super) fn adopt(seg: &mut RawSegmentMut<'_>, mut fresh: Mbuf) {
     }
     // `fresh` goes away with what `seg` had: empty, so that nothing of it can be reached.
     let mut first = fresh.first_raw();
+    take_storage(&mut first, &ours);
     let fields = first.fields();
-    fields.cluster = ours.cluster;
-    fields.capacity = clustered(&ours);
-    fields.charge = theirs.charge - clustered(&theirs) + clustered(&ours);
     (fields.off, fields.len, fields.pkt_len) = (0, 0, 0);
-    mark(first.view());
 }
 
-/// Makes the free word agree with the storage.
-fn mark(seg: Segment<'_>) {
+/// Gives `seg` the storage that `from` describes, with its data. The reference to what `seg` had is
+/// the caller's, and that to the new one was.
+fn take_storage(seg: &mut RawSegmentMut<'_>, from: &Fields) {
+    const KIND: SegFlags = SegFlags::EXTERNAL.union(SegFlags::READ_ONLY);
+    let counted = |fields: &Fields| fields.storage.map_or(0, |_| fields.capacity);
+    let fields = seg.fields();
+    fields.charge = fields.charge - counted(fields) + counted(from);
+    fields.storage = from.storage;
+    fields.capacity = from.capacity;
+    fields.off = from.off;
+    fields.len = from.len;
+    fields.flags = (fields.flags - KIND) | (from.flags & KIND);
+    let kind = match from.storage {
+        None => 0,
+        Some(_) if from.flags.contains(SegFlags::EXTERNAL) => word::EXTERN,
+        Some(_) => word::CLUSTER,
+    };
     // SAFETY: the segment is borrowed, by its exclusive owner.
-    let word = unsafe { seg.ptr().word() };
-    let rest = word.load() & !word::CLUSTER;
-    word.set(match seg.cluster() {
-        Some(_) => rest | word::CLUSTER,
-        None => rest,
-    });
+    let word = unsafe { seg.view().ptr().word() };
+    word.set(word.load() & !(word::CLUSTER | word::EXTERN) | kind);
 }
 
-/// Moves the bytes of `seg`, which is not shared, so that they start at `lead` of its storage,
+/// Moves the bytes of `seg`, which is writable, so that they start at `lead` of its storage,
 /// where they fit.
 pub(super) fn slide(seg: &mut RawSegmentMut<'_>, lead: usize) {
     let (from, len, capacity) = {
         let view = seg.view();
         (view.lead(), view.len(), view.capacity())
     };
-    debug_assert!(lead + len <= capacity && !seg.view().is_shared());
+    debug_assert!(lead + len <= capacity && seg.view().is_writable());
     let low = from.min(lead);
     let span = from.max(lead) + len - low;
     (seg.fields().off, seg.fields().len) = (low as u32, span as u32);

@@ -6,7 +6,7 @@
 
 use super::lane::{Lane, Spot};
 use super::raw::Slots;
-use super::{mixed, runs, successor};
+use super::{Later, mixed, restore, runs, successor};
 use crate::header::HeaderPtr;
 use crate::word::{self, resting_of};
 use std::ptr::NonNull;
@@ -19,7 +19,7 @@ const GROUP: usize = 8;
 /// # Safety
 /// Every `Some` owns one reference of a packet.
 #[inline(always)]
-pub(super) unsafe fn free(mut slots: Slots<'_>) {
+pub(super) unsafe fn free(mut slots: Slots<'_>, later: &mut Later) {
     // SAFETY: slots own what they hold, and each is given up once and emptied.
     unsafe {
         let Some(&head) = slots.iter().flatten().next() else {
@@ -29,26 +29,26 @@ pub(super) unsafe fn free(mut slots: Slots<'_>) {
         if few {
             match first_unlike(head, &slots) {
                 Unlike::Nothing => return head.fields().pool.put_bulk(objects(&slots)),
-                Unlike::Single => return mixed::free(&slots),
+                Unlike::Single => return mixed::free(&slots, later),
                 Unlike::Compound => {}
             }
         }
         let mut lane = Lane::open(head);
         if !lane.hold() {
             drop(lane);
-            return runs::free(&slots);
+            return runs::free(&slots, later);
         }
         let mut rest = &mut slots[..];
         if !few {
             let done = free_resting(&mut lane, rest);
             if done == 0 && mixed::takes_turns(rest) {
                 drop(lane);
-                return mixed::free(&slots);
+                return mixed::free(&slots, later);
             }
             rest = &mut rest[done..];
         }
         while !rest.is_empty() {
-            let done = free_odd(&mut lane, rest);
+            let done = free_odd(&mut lane, rest, later);
             rest = &mut rest[done..];
             let done = free_resting(&mut lane, rest);
             rest = &mut rest[done..];
@@ -64,12 +64,12 @@ enum Unlike {
     Nothing,
     /// First of all a null, or a packet that is shared or of another pool.
     Single,
-    /// Chains, or packets with clusters.
+    /// Chains, or packets with storage besides their room.
     Compound,
 }
 
-/// Chained, or with a cluster.
-const COMPOUND: u64 = word::NEXT | word::CLUSTER;
+/// Chained, or with more to be done about its storage than about a resting one's.
+const COMPOUND: u64 = word::NEXT | word::STORAGE;
 
 /// # Safety
 /// As for [`free`]; `head` is the first packet.
@@ -135,7 +135,7 @@ unsafe fn free_resting(lane: &mut Lane, slots: &mut [Option<HeaderPtr>]) -> usiz
 /// # Safety
 /// As for [`free`]: what was freed is given up.
 #[inline(never)]
-unsafe fn free_odd(lane: &mut Lane, slots: &mut [Option<HeaderPtr>]) -> usize {
+unsafe fn free_odd(lane: &mut Lane, slots: &mut [Option<HeaderPtr>], later: &mut Later) -> usize {
     let mut spot = lane.spot();
     let mut calm = 0;
     let mut at = 0;
@@ -159,7 +159,7 @@ unsafe fn free_odd(lane: &mut Lane, slots: &mut [Option<HeaderPtr>]) -> usize {
                 continue;
             }
             if word & word::NEXT != 0 {
-                spot = free_chain(lane, spot, head, word);
+                spot = free_chain(lane, spot, head, word, later);
                 continue;
             }
             lane.settle(spot);
@@ -170,7 +170,7 @@ unsafe fn free_odd(lane: &mut Lane, slots: &mut [Option<HeaderPtr>]) -> usize {
                     return at;
                 }
             } else {
-                at += free_clustered(lane, head, word, &mut slots[at..]);
+                at += free_clustered(lane, head, word, &mut slots[at..], later);
             }
             spot = lane.spot();
         }
@@ -184,19 +184,25 @@ unsafe fn free_odd(lane: &mut Lane, slots: &mut [Option<HeaderPtr>]) -> usize {
 /// # Safety
 /// The caller owns the chain, whose head's word is `word`.
 #[inline(always)]
-unsafe fn free_chain(lane: &mut Lane, mut spot: Spot, head: HeaderPtr, word: u64) -> Spot {
+unsafe fn free_chain(
+    lane: &mut Lane,
+    mut spot: Spot,
+    head: HeaderPtr,
+    word: u64,
+    later: &mut Later,
+) -> Spot {
     // SAFETY: the head's count owned the chain, and the caller does now.
     unsafe {
         let mut next = Some((head, word));
         while let Some((seg, word)) = next {
             next = successor(seg, word);
             let resting = resting_of(word);
-            if word & word::CLUSTER == 0 && resting == spot.rests && spot.room > 0 {
+            if word & word::STORAGE == 0 && resting == spot.rests && spot.room > 0 {
                 seg.word().set(resting);
                 spot.push(seg);
             } else {
                 lane.settle(spot);
-                free_clustered(lane, seg, word, &mut []);
+                free_clustered(lane, seg, word, &mut [], later);
                 return lane.spot();
             }
         }
@@ -204,8 +210,8 @@ unsafe fn free_chain(lane: &mut Lane, mut spot: Spot, head: HeaderPtr, word: u64
     spot
 }
 
-/// Frees a chain, or the rest of one, whose segments have clusters, or for which there is no room;
-/// and packets with clusters in the slots that follow: says how many slots that were. Out of line:
+/// Frees a chain, or the rest of one, whose segments have storage besides their room, or for which
+/// there is no room in the cache; and packets with clusters in the slots that follow: says how many slots that were. Out of line:
 /// the loops that call it keep their registers for what is common.
 ///
 /// # Safety
@@ -216,6 +222,7 @@ unsafe fn free_clustered(
     head: HeaderPtr,
     word: u64,
     slots: &mut [Option<HeaderPtr>],
+    later: &mut Later,
 ) -> usize {
     let mut spot = lane.spot();
     let mut at = 0;
@@ -225,14 +232,8 @@ unsafe fn free_clustered(
     unsafe {
         while let Some((seg, word)) = packet {
             packet = successor(seg, word);
-            if word & word::CLUSTER != 0
-                && let Some(cluster) = seg.fields().cluster
-                && cluster.get().count.release()
-            {
-                cluster.get().pool.put(cluster.object());
-            }
+            restore(seg, word, later);
             let resting = resting_of(word);
-            seg.word().set(resting);
             if resting == spot.rests && spot.room > 0 {
                 spot.push(seg);
             } else {

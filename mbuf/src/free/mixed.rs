@@ -1,7 +1,7 @@
 //! `direct` for arrays in which packets of two pools take turns, and for short ones: no cache is
 //! opened, but where the caches are is remembered.
 
-use super::free_owned;
+use super::{Later, free_owned};
 use crate::header::HeaderPtr;
 use crate::word::{self, resting_of};
 use mempool::NearCache;
@@ -34,7 +34,7 @@ pub(super) unsafe fn takes_turns(slots: &[Option<HeaderPtr>]) -> bool {
 /// # Safety
 /// Every `Some` owns one reference of a packet, and no slot is read again.
 #[inline(never)]
-pub(super) unsafe fn free(slots: &[Option<HeaderPtr>]) {
+pub(super) unsafe fn free(slots: &[Option<HeaderPtr>], later: &mut Later) {
     let (mut first, mut second) = (Near::NONE, Near::NONE);
     for &mbuf in slots.iter().flatten() {
         // SAFETY: the slot's reference is given up here. A word that equals a pool's resting word
@@ -52,7 +52,7 @@ pub(super) unsafe fn free(slots: &[Option<HeaderPtr>]) {
                 first.try_push(mbuf)
             } else {
                 if word::count(word) == 1 || mbuf.word().release(word) {
-                    free_compound(mbuf, word);
+                    free_compound(mbuf, word, later);
                 }
                 true
             };
@@ -66,9 +66,9 @@ pub(super) unsafe fn free(slots: &[Option<HeaderPtr>]) {
 /// # Safety
 /// The caller owns the packet, whose head's word was `word`.
 #[inline(never)]
-unsafe fn free_compound(head: HeaderPtr, word: u64) {
+unsafe fn free_compound(head: HeaderPtr, word: u64, later: &mut Later) {
     // SAFETY: by contract.
-    unsafe { free_owned(head, word) };
+    unsafe { free_owned(head, word, later) };
 }
 
 /// # Safety

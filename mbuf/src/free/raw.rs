@@ -123,7 +123,8 @@ impl Raw {
     /// Brings the free word to rest, so that the mbuf can go to its pool.
     ///
     /// # Safety
-    /// The caller owns the mbuf, which has no cluster, and has taken care of what is behind it.
+    /// The caller owns the mbuf, which uses its own room and need not be wiped, and has taken care of
+    /// what is behind it.
     #[inline(always)]
     pub unsafe fn rest(self) {
         // SAFETY: by contract.

@@ -1,6 +1,6 @@
 //! `runs`: contiguous runs of the caller's own array go to the pool as they stand.
 
-use super::{restore, staged};
+use super::{Later, restore, staged};
 use crate::header::HeaderPtr;
 use crate::word;
 use mempool::PoolRef;
@@ -14,7 +14,7 @@ use std::ptr::NonNull;
 /// # Safety
 /// Every `Some` owns one reference of a packet, and no slot is read again.
 #[inline(always)]
-pub(super) unsafe fn free(slots: &[Option<HeaderPtr>]) {
+pub(super) unsafe fn free(slots: &[Option<HeaderPtr>], later: &mut Later) {
     let mut at = 0;
     while let Some(&slot) = slots.get(at) {
         let Some(head) = slot else {
@@ -26,11 +26,11 @@ pub(super) unsafe fn free(slots: &[Option<HeaderPtr>]) {
         unsafe {
             let pool = head.fields().pool;
             let run = &slots[at..];
-            let (len, end) = run_of(pool, run);
+            let (len, end) = run_of(pool, run, later);
             put(pool, &run[..len]);
             at += len;
             match end {
-                End::Chained => return staged::free(&slots[at..]),
+                End::Chained => return staged::free(&slots[at..], later),
                 End::StillReferenced => at += 1,
                 End::Other => {}
             }
@@ -53,7 +53,7 @@ enum End {
 /// # Safety
 /// As for [`free`].
 #[inline(always)]
-unsafe fn run_of(pool: PoolRef, slots: &[Option<HeaderPtr>]) -> (usize, End) {
+unsafe fn run_of(pool: PoolRef, slots: &[Option<HeaderPtr>], later: &mut Later) -> (usize, End) {
     for (len, slot) in slots.iter().enumerate() {
         // SAFETY: the slot owns its packet.
         unsafe {
@@ -67,7 +67,7 @@ unsafe fn run_of(pool: PoolRef, slots: &[Option<HeaderPtr>]) -> (usize, End) {
             if mbuf.fields().pool != pool {
                 return (len, End::Other);
             }
-            if seen != word::resting_of(seen) && !release(mbuf, seen) {
+            if seen != word::resting_of(seen) && !release(mbuf, seen, later) {
                 return (len, End::StillReferenced);
             }
         }
@@ -75,20 +75,18 @@ unsafe fn run_of(pool: PoolRef, slots: &[Option<HeaderPtr>]) -> (usize, End) {
     (slots.len(), End::Other)
 }
 
-/// Gives up one reference of an unchained mbuf that is shared or has a cluster; true when it rests
+/// Gives up one reference of an unchained mbuf that is shared or has storage besides its room; true when it rests
 /// now and is the caller's to put.
 ///
 /// # Safety
 /// The caller owns the reference; `seen` is the mbuf's word.
 #[inline(never)]
-unsafe fn release(mbuf: HeaderPtr, seen: u64) -> bool {
+unsafe fn release(mbuf: HeaderPtr, seen: u64, later: &mut Later) -> bool {
     // SAFETY: by contract.
     unsafe {
         let last = mbuf.word().release(seen);
         if last {
-            restore(mbuf, seen, |cluster| {
-                cluster.get().pool.put(cluster.object());
-            });
+            restore(mbuf, seen, later);
         }
         last
     }

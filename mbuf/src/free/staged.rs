@@ -1,9 +1,9 @@
 //! `staged`: freeable segments are gathered in an array of 64, which is put when it is full or
 //! the pool changes. Chains and packets of any pool take the same way.
 
-use super::{restore, successor};
+use super::{Later, restore, successor};
 use crate::header::HeaderPtr;
-use crate::word::resting_of;
+use crate::word::{self, resting_of};
 use mempool::PoolRef;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -15,7 +15,7 @@ const PENDING: usize = 64;
 /// # Safety
 /// Every `Some` owns one reference of a packet, and no slot is read again.
 #[inline(always)]
-pub(super) unsafe fn free(slots: &[Option<HeaderPtr>]) {
+pub(super) unsafe fn free(slots: &[Option<HeaderPtr>], later: &mut Later) {
     // What is pending is owned, rests, and is of `pool`. Count and pool stay in registers.
     let mut pending = [const { MaybeUninit::<NonNull<u8>>::uninit() }; PENDING];
     let mut len = 0;
@@ -30,8 +30,10 @@ pub(super) unsafe fn free(slots: &[Option<HeaderPtr>]) {
             let mut next = Some((ptr, word));
             while let Some((seg, word)) = next {
                 next = successor(seg, word);
-                if word != resting_of(word) {
-                    detach(seg, word);
+                if word & word::STORAGE != 0 {
+                    detach(seg, word, later);
+                } else if word != resting_of(word) {
+                    seg.word().set(resting_of(word));
                 }
                 let here = Some(seg.fields().pool);
                 if pool != here || len == PENDING {
@@ -58,16 +60,12 @@ unsafe fn put(pool: Option<PoolRef>, objects: &[MaybeUninit<NonNull<u8>>]) {
     }
 }
 
-/// Brings a segment that does not rest to rest.
+/// Brings a segment that has storage besides its room, or is to be wiped, to rest.
 ///
 /// # Safety
 /// The caller owns the segment; `word` is its word.
 #[inline(never)]
-unsafe fn detach(seg: HeaderPtr, word: u64) {
+unsafe fn detach(seg: HeaderPtr, word: u64, later: &mut Later) {
     // SAFETY: by contract.
-    unsafe {
-        restore(seg, word, |cluster| {
-            cluster.get().pool.put(cluster.object());
-        });
-    }
+    unsafe { restore(seg, word, later) };
 }

@@ -4,6 +4,7 @@
 
 use fastrand::Rng;
 use mbuf::{BufferSet, Mbuf, Packet};
+use std::sync::Arc;
 
 /// A small set whose pools go straight to their backends, so that counts are exact at once.
 pub fn uncached() -> BufferSet {
@@ -13,8 +14,8 @@ pub fn uncached() -> BufferSet {
         .unwrap()
 }
 
-/// A packet of 1 to `max` segments of all kinds: inline, clusters, empty ones, odd leads, and its
-/// bytes. Some clusters are shared with a packet in `keep`.
+/// A packet of 1 to `max` segments of all kinds: inline, clusters, external storage, empty ones, odd
+/// leads, and its bytes. Some storage is shared with a packet in `keep`.
 pub fn random_packet(
     rng: &mut Rng,
     set: &BufferSet,
@@ -53,6 +54,12 @@ fn random_segment(
         set.plain_with(capacity)
     }
     .unwrap();
+    match rng.u8(0..12) {
+        0 if capacity == 0 => return read_only_segment(rng, m),
+        1 if capacity == 0 => m.attach_empty(vec![0; 600]).unwrap(),
+        2 => assert!(m.wipe_on_free()),
+        _ => {}
+    }
     let room = m.capacity();
     let lead = rng.usize(0..=room.min(200));
     m.set_lead(lead).unwrap();
@@ -66,6 +73,12 @@ fn random_segment(
     if rng.u8(0..4) == 0 && len > 0 {
         keep.push(m.ref_copy(0, len, set).unwrap());
     }
+    (m, bytes)
+}
+
+fn read_only_segment(rng: &mut Rng, mut m: Mbuf) -> (Mbuf, Vec<u8>) {
+    let bytes: Vec<u8> = (0..rng.usize(1..400)).map(|_| rng.u8(..)).collect();
+    m.attach(Arc::<[u8]>::from(&bytes[..])).unwrap();
     (m, bytes)
 }
 
