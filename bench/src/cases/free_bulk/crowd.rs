@@ -36,7 +36,11 @@ pub(super) fn cell(burst: usize) -> CellSpec {
         unit: "ns/mbuf",
         lower_is_better: true,
         baseline: "staged",
-        needs: if burst == 32 { needs } else { needs.full_only() },
+        needs: if burst == 32 {
+            needs
+        } else {
+            needs.full_only()
+        },
         build: Box::new(move |env| build(burst, env)),
     }
 }
