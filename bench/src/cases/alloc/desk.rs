@@ -14,8 +14,8 @@ use std::ptr::NonNull;
 pub(super) const MOST: usize = 256;
 /// Calls within one pair of stamps at most, where allocation alone is timed.
 const CALLS: usize = 8;
-/// From an element's address to its inline room.
-const HEADER: usize = 128;
+/// From an element's address to its inline room; checked pools have a line of history before it.
+const HEADER: usize = if mempool::CHECKED { 192 } else { 128 };
 
 /// One arena: everything that variants use there, one after another.
 pub(super) struct Desk {

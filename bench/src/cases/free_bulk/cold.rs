@@ -4,14 +4,17 @@
 //! fills it anew outside of the timed part. By the time that the stretch's turn comes again, all
 //! others have passed through the caches.
 
+mod typed;
+
 use super::shape::Shape;
 use super::stock::Stock;
 use super::{Direct, Each, Free, Runs, Staged, floor, of_floor, of_strategies};
 use crate::cell::{CellRun, Counts, Env, Sample, Skip};
 use crate::clock::{self, Clock};
 use crate::placement::{self, Body, Entry, PLACEMENTS};
-use mbuf::{FreeStrategy, TxMbuf};
+use mbuf::{FreeStrategy, MbufPool, TxMbuf};
 use std::marker::PhantomData;
+use typed::Typed;
 
 /// Mbufs in all: their first lines alone are twice the second-level cache of current servers.
 const MBUFS: usize = 1 << 16;
@@ -61,6 +64,8 @@ struct Cold {
     /// Where the next stretch begins.
     next: usize,
     variants: Vec<(&'static str, Copies)>,
+    /// The last variant, where bursts are flat.
+    typed: Option<Typed>,
     clock: Clock,
 }
 
@@ -73,7 +78,12 @@ pub(super) fn build(shape: Shape, burst: usize, env: &Env) -> Result<Box<dyn Cel
     };
     let mut stock =
         Stock::new(shape, MBUFS / pools + SPARE, |b| b.cache(512)).map_err(|e| fail(&e))?;
-    shuffle(&stock, env.seed).map_err(|e| fail(&e))?;
+    let mut rng = fastrand::Rng::with_seed(env.seed);
+    for pool in stock.pools() {
+        shuffle(pool, &mut rng).map_err(|e| fail(&e))?;
+    }
+    let typed = (shape == Shape::Flat).then(|| Typed::new(burst, env.seed));
+    let typed = typed.transpose().map_err(Skip::new)?;
     let bursts = (PER_ROUND / shape.mbufs(burst)).max(1);
     let stretches = MBUFS / (bursts * shape.mbufs(burst));
     let mut slots: Vec<Option<TxMbuf>> = (0..stretches * bursts * burst).map(|_| None).collect();
@@ -90,25 +100,33 @@ pub(super) fn build(shape: Shape, burst: usize, env: &Env) -> Result<Box<dyn Cel
         bursts,
         next: 0,
         variants,
+        typed,
         clock: env.clock,
     }))
 }
 
-/// Leaves the pools' objects in random order.
-fn shuffle(stock: &Stock, seed: u64) -> Result<(), mbuf::AllocError> {
-    let mut rng = fastrand::Rng::with_seed(seed);
-    for pool in stock.pools() {
-        let mut all: Vec<Option<TxMbuf>> = (0..pool.raw().available()).map(|_| None).collect();
-        pool.header_bulk(&mut all)?;
-        rng.shuffle(&mut all);
-        mbuf::free_bulk(&mut all);
-    }
+/// Leaves the pool's objects in random order.
+fn shuffle(pool: &MbufPool, rng: &mut fastrand::Rng) -> Result<(), mbuf::AllocError> {
+    let mut all: Vec<Option<TxMbuf>> = (0..pool.raw().available()).map(|_| None).collect();
+    pool.header_bulk(&mut all)?;
+    rng.shuffle(&mut all);
+    mbuf::free_bulk(&mut all);
     Ok(())
+}
+
+impl Cold {
+    fn sample(&self, ticks: u64, bursts: usize, mbufs: usize, puts: u64) -> Sample {
+        let ns = self.clock.ns(ticks, bursts as u64);
+        let counts = Counts::new().with("backend_puts", puts as f64 / mbufs as f64);
+        Sample::new(ns.max(1e-3) / mbufs as f64).with_counts(counts)
+    }
 }
 
 impl CellRun for Cold {
     fn variants(&self) -> Vec<&'static str> {
-        self.variants.iter().map(|(name, _)| *name).collect()
+        let mut names: Vec<_> = self.variants.iter().map(|(name, _)| *name).collect();
+        names.extend(self.typed.as_ref().map(|_| "plain"));
+        names
     }
 
     fn placements(&self) -> usize {
@@ -116,6 +134,12 @@ impl CellRun for Cold {
     }
 
     fn round(&mut self, variant: usize, placement: usize) -> Result<Sample, String> {
+        if let Some(typed) = &mut self.typed
+            && variant == self.variants.len()
+        {
+            let (ticks, bursts, puts) = typed.round(placement)?;
+            return Ok(self.sample(ticks, bursts, bursts * self.burst, puts));
+        }
         let mbufs = self.bursts * self.shape.mbufs(self.burst);
         let stretch = self.next..self.next + self.bursts * self.burst;
         self.next = if stretch.end == self.slots.len() {
@@ -146,16 +170,15 @@ impl CellRun for Cold {
         for burst in slots.chunks_mut(self.burst) {
             self.stock.fill(burst)?;
         }
-        let ns = self.clock.ns(ticks, self.bursts as u64);
-        let counts = Counts::new().with("backend_puts", puts as f64 / mbufs as f64);
-        Ok(Sample::new(ns.max(1e-3) / mbufs as f64).with_counts(counts))
+        Ok(self.sample(ticks, self.bursts, mbufs, puts))
     }
 
     fn finish(&mut self) -> Result<(), String> {
         let slots = self.slots.len();
         self.slots.clear();
         self.stock.disown(slots);
-        match self.stock.in_use() {
+        let typed = self.typed.as_mut().map_or(0, Typed::left);
+        match self.stock.in_use() + typed {
             0 => Ok(()),
             left => Err(format!("{left} mbufs are not back in their pool")),
         }

@@ -43,11 +43,12 @@ impl Free for Flat {
                 wrong_shape()
             };
             let mut odd = 0;
-            for (at, slot) in slots.iter().enumerate() {
-                let mbuf = slot.unwrap_unchecked();
-                odd |= mbuf.word() ^ resting;
-                spare.add(at).write(mbuf.object());
+            for slot in slots.iter() {
+                odd |= slot.unwrap_unchecked().word() ^ resting;
             }
+            spare
+                .cast::<Option<Raw>>()
+                .copy_from_nonoverlapping(slots.as_ptr(), slots.len());
             slots.fill(None);
             if odd != 0 {
                 wrong_shape();
@@ -139,36 +140,40 @@ unsafe fn three_of_four<P: Packet>(slots: &mut [Option<P>], fourth: impl Fn(Opti
 impl<const BLOCK: usize> Free for Pools<BLOCK> {
     #[inline(always)]
     unsafe fn free<P: Packet>(slots: &mut [Option<P>]) {
-        // SAFETY: as for `Flat`, with blocks of `BLOCK` from each of two pools in turn.
+        // SAFETY: as for `Flat`, with blocks of `BLOCK` from each of two pools in turn, and as many of
+        // the one as of the other.
         unsafe {
             let slots = slots_of(slots);
-            let heads = [0, BLOCK % slots.len()].map(|at| slots[at].unwrap_unchecked());
-            let resting = heads.map(|head| resting_of(head.word()));
-            // A burst of one block has one pool, which must not be opened twice.
-            let two = slots.len() > BLOCK;
-            let mut cursors = (
-                heads[0].pool().open_put(),
-                two.then(|| heads[1].pool().open_put()),
-            );
+            let half = slots.len() / 2;
+            let heads = [0, BLOCK].map(|at| slots[at].unwrap_unchecked());
+            let [a, b] = heads.map(|head| resting_of(head.word()));
+            let mut cursors = heads.map(|head| head.pool().open_put());
+            let [Some(to_a), Some(to_b)] = cursors.each_mut().map(|cursor| cursor.spare(half))
+            else {
+                wrong_shape()
+            };
             let mut odd = 0;
-            for (turn, block) in slots.chunks(BLOCK).enumerate() {
-                let cursor = match (&mut cursors.1, turn % 2) {
-                    (Some(second), 1) => second,
-                    _ => &mut cursors.0,
-                };
-                let Some(spare) = cursor.spare(block.len()) else {
-                    wrong_shape()
-                };
-                for (at, slot) in block.iter().enumerate() {
-                    let mbuf = slot.unwrap_unchecked();
-                    odd |= mbuf.word() ^ resting[turn % 2];
-                    spare.add(at).write(mbuf.object());
+            let turns = slots.chunks_exact(2 * BLOCK);
+            if !turns.remainder().is_empty() {
+                wrong_shape();
+            }
+            for (turn, both) in turns.enumerate() {
+                for at in 0..BLOCK {
+                    let (m, n) = (
+                        both[at].unwrap_unchecked(),
+                        both[BLOCK + at].unwrap_unchecked(),
+                    );
+                    odd |= (m.word() ^ a) | (n.word() ^ b);
+                    to_a.add(turn * BLOCK + at).write(m.object());
+                    to_b.add(turn * BLOCK + at).write(n.object());
                 }
-                cursor.advance(block.len());
             }
             slots.fill(None);
             if odd != 0 {
                 wrong_shape();
+            }
+            for cursor in &mut cursors {
+                cursor.advance(half);
             }
         }
     }
