@@ -68,7 +68,7 @@ mod dpdk {
         shim.flag("-march=native");
         shim.try_compile("bench_dpdk").map_err(|e| e.to_string())?;
 
-        let folders = pkg_config("--libs-only-L --keep-system-libs")?;
+        let folders = pkg_config("--libs-only-L")?;
         let folders: Vec<&str> = folders
             .split_whitespace()
             .filter_map(|flag| flag.strip_prefix("-L"))
@@ -91,9 +91,11 @@ mod dpdk {
         Ok(())
     }
 
-    fn pkg_config(arguments: &str) -> Result<String, String> {
+    fn pkg_config(argument: &str) -> Result<String, String> {
         let mut command = Command::new("pkg-config");
-        command.args(arguments.split(' ')).arg(PACKAGE);
+        command
+            .args([argument, PACKAGE])
+            .env("PKG_CONFIG_ALLOW_SYSTEM_LIBS", "1");
         if let Some(root) = env::var_os(ROOT) {
             let folder = Path::new(&root).join(PKG_CONFIG_FOLDER);
             command.env("PKG_CONFIG_SYSROOT_DIR", &root);
