@@ -1,5 +1,6 @@
 //! The cases: one file per group.
 
+mod alloc;
 mod drain;
 mod free_bulk;
 mod mempool;
@@ -15,6 +16,7 @@ pub(crate) fn groups() -> Vec<Group> {
     vec![
         mempool::group(),
         free_bulk::group(),
+        alloc::group(),
         tcp_copy::group(),
         splice::group(),
         drain::group(),

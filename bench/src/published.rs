@@ -1,4 +1,5 @@
-//! The figures that the authors of the two seeds published, for standing beside ours.
+//! Figures of others, for standing beside ours: what the authors of the two seeds published, and
+//! what libraries of others took for like work.
 //!
 //! They are theirs: other machines, other code, other definitions. Nothing here is
 //! computed from them but the ratio of the two numbers.
@@ -7,18 +8,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::cell::Params;
 
-/// One published pair of figures.
+/// One pair of figures: before a change and after it, or of one library and of another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Published {
     /// Always `theirs`: not measured here.
     pub source: String,
-    /// Our name for what they changed from.
+    /// Our name for what they changed from, or the first library.
     pub baseline: String,
-    /// Our name for what they changed to.
+    /// Our name for what they changed to, or the second library.
     pub variant: String,
-    /// Their figure before the change.
+    /// Their figure before the change, or the first one's.
     pub before: f64,
-    /// Their figure after the change.
+    /// Their figure after the change, or the second one's.
     pub after: f64,
     /// The unit of both.
     pub unit: String,
@@ -69,16 +70,43 @@ fn splice() -> Published {
     Published::new("reference", "threshold5", 55.0, 70.0, "Gbit/s")
 }
 
+/// Freeing a burst of 32 or 128 by DPDK 26.11's bulk free and by fd.io VPP's, ns per mbuf, by the
+/// shape of pairs of ours; allocation is not in it.
+const LIBRARIES: [(&str, u64, f64, f64); 8] = [
+    ("shared4", 32, 5.9, 10.0),
+    ("shared4", 128, 6.1, 10.3),
+    ("chain2", 32, 5.5, 9.9),
+    ("chain2", 128, 6.1, 9.9),
+    ("chain8", 32, 7.7, 9.6),
+    ("chain8", 128, 24.0, 9.6),
+    ("two-pools", 32, 5.2, 17.7),
+    ("two-pools", 128, 5.1, 17.7),
+];
+
+fn libraries(shape: &str, burst: u64) -> Option<Published> {
+    let found = LIBRARIES
+        .iter()
+        .find(|&&(of, at, ..)| of == shape && at == burst);
+    found.map(|&(_, _, dpdk, vpp)| {
+        Published::new("dpdk-26.11", "vpp", dpdk, vpp, "ns/mbuf, free alone")
+    })
+}
+
 /// The published figures for a cell of `group` at `params`, if there are any: flat bursts
-/// of their sizes, and spliced TCP.
+/// of their sizes, pairs that libraries were measured at, and spliced TCP.
 pub fn for_cell(group: &str, params: &Params) -> Option<Published> {
     match group {
         "free-bulk" => {
-            let flat = params.get("shape").and_then(|s| s.as_str()) == Some("flat");
+            let is = |key: &str, value: &str| params.get(key).is_some_and(|v| v == value);
+            let flat = is("shape", "flat") && !is("heat", "dpdk");
             let burst = params.get("burst").and_then(|b| b.as_u64())?;
             flat.then(|| free_bulk().into_iter().find(|(b, _)| *b == burst))
                 .flatten()
                 .map(|(_, p)| p)
+        }
+        "alloc" => {
+            let shape = params.get("shape")?.as_str()?;
+            libraries(shape, params.get("burst")?.as_u64()?)
         }
         // Measured with drivers that free packets one by one.
         "splice" => (params.get("free")?.as_str()? == "each").then(splice),
@@ -111,6 +139,14 @@ mod tests {
         assert_eq!(at("flat", 64).map(|p| p.before), Some(5.16));
         assert_eq!(at("flat", 8), None);
         assert_eq!(at("chains2", 64), None);
+        let pair = |shape: &str, burst: u64| {
+            for_cell(
+                "alloc",
+                &Params::new().with("shape", shape).with("burst", burst),
+            )
+        };
+        assert_eq!(pair("two-pools", 32).map(|p| p.after), Some(17.7));
+        assert!(pair("flat", 32).is_none() && pair("chain2", 8).is_none());
         let splice = |free: &str| for_cell("splice", &Params::new().with("free", free));
         assert!(splice("each").is_some() && splice("runs").is_none());
         assert_eq!(for_cell("drain", &Params::new()), None);

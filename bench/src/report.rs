@@ -97,7 +97,7 @@ pub struct CellReport {
     pub seconds: f64,
     /// The variants, in the cell's order.
     pub variants: Vec<VariantReport>,
-    /// What a seed's author published for such a cell: theirs, not measured here.
+    /// What others took for such a cell: theirs, not measured here.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub theirs: Option<Published>,
 }

@@ -3,7 +3,9 @@
 //! A cell counts as won or lost only when the whole interval of its ratio says so; the
 //! rest is named as what it is, undecided or too noisy.
 
+mod alloc;
 mod mempool;
+mod promise;
 
 use crate::report::{Answer, CellReport, Kind, Verdict};
 use crate::stats::chance_allows;
@@ -44,7 +46,10 @@ pub fn answers(cells: &[CellReport]) -> Vec<Answer> {
             sentence,
         })
     });
-    seeds.chain(mempool::answers(cells)).collect()
+    seeds
+        .chain(mempool::answers(cells))
+        .chain(alloc::answers(cells))
+        .collect()
 }
 
 /// What one cell says about a seed.

@@ -58,6 +58,87 @@ fn each_cell_does_its_work_in_every_variant() {
     }
 }
 
+fn group(name: &str) -> bench::Group {
+    let group = bench::groups().into_iter().find(|g| g.name == name);
+    group.expect("a group of that name")
+}
+
+/// The ids of the cells that this build has of DPDK.
+fn beside_dpdk(group: &str) -> Vec<String> {
+    let bursts = if cfg!(feature = "dpdk") {
+        vec![32, 64, 128, 256]
+    } else {
+        vec![]
+    };
+    let ids = bursts.iter();
+    ids.map(|burst| format!("{group}/flat/dpdk/burst={burst}"))
+        .collect()
+}
+
+#[test]
+fn alloc_is_asked_at_these_points() {
+    let mut ids = Vec::new();
+    for question in ["alone", "pair"] {
+        ids.extend([1, 8, 32, 64, 128, 256].map(|n| format!("alloc/flat/{question}/burst={n}")));
+    }
+    for shape in ["shared4", "chain2", "chain8", "two-pools"] {
+        ids.extend([8, 32, 128, 256].map(|n| format!("alloc/{shape}/pair/burst={n}")));
+    }
+    ids.extend(beside_dpdk("alloc"));
+    let group = group("alloc");
+    let have: Vec<&String> = group.cells.iter().map(|cell| &cell.id).collect();
+    assert_eq!(have, ids.iter().collect::<Vec<_>>());
+    assert_eq!(group.absent.is_empty(), cfg!(feature = "dpdk"));
+    let env = Env::for_tests();
+    for cell in group.cells.iter().filter(|c| c.id.ends_with("=32")) {
+        let run = (cell.build)(&env).unwrap_or_else(|skip| panic!("{}: {skip}", cell.id));
+        let want: &[&str] = match cell.baseline {
+            "floor" if cell.id.contains("alone") => &["ours", "plain", "floor"],
+            "floor" => &["ours", "plain", "runs", "staged", "floor"],
+            "staged" => &["staged", "runs", "ours", "floor"],
+            dpdk => &[dpdk, "ours", "plain"],
+        };
+        assert_eq!(run.variants(), want, "{}", cell.id);
+    }
+}
+
+#[test]
+fn free_bulk_has_a_floor_where_one_can_be_written_and_plain_where_bursts_are_flat() {
+    let group = group("free-bulk");
+    let env = Env {
+        cpus: bench::affinity::pick_two(),
+        ..Env::for_tests()
+    };
+    let dpdk = beside_dpdk("free-bulk");
+    for cell in group.cells.iter().filter(|c| c.id.ends_with("=32")) {
+        if cell.needs.cpus > 1 && env.cpus.is_none() || dpdk.contains(&cell.id) {
+            continue;
+        }
+        let run = (cell.build)(&env).unwrap_or_else(|skip| panic!("{}: {skip}", cell.id));
+        let mut want = vec!["each", "staged", "runs", "direct"];
+        let bare = ["one-cluster", "external", "mixed", "crowd"];
+        if !bare.iter().any(|shape| cell.id.contains(shape)) {
+            want.push("floor");
+        }
+        let mut have = run.variants();
+        if cell.id.contains("/flat/") {
+            want.push("plain");
+        }
+        want.sort_unstable();
+        have.sort_unstable();
+        assert_eq!(have, want, "{}", cell.id);
+    }
+    let ids: BTreeSet<&str> = group.cells.iter().map(|cell| cell.id.as_str()).collect();
+    for shape in ["clones", "one-cluster", "external", "mixed"] {
+        assert!(ids.contains(format!("free-bulk/{shape}/hot/burst=256").as_str()));
+    }
+    for id in &dpdk {
+        assert!(ids.contains(id.as_str()), "{id}");
+    }
+    assert!(ids.contains("free-bulk/crowd/threads=4/burst=32"));
+    assert_eq!(group.absent.is_empty(), cfg!(feature = "dpdk"));
+}
+
 #[test]
 fn mempool_is_asked_at_these_points() {
     let group = bench::groups().into_iter().find(|g| g.name == "mempool");

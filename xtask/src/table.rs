@@ -9,7 +9,7 @@ use comfy_table::{CellAlignment, LineStyle, Table, presets};
 
 const LEGEND: &str = "Each variant: median, then its ratio to the baseline as the median over paired rounds with a 95 % interval\n\
     (+ better, - worse, = no difference seen, ? too noisy to tell; ~ noisy cell, * fewer rounds than the profile asks for).\n\
-    Columns marked \"theirs\" are figures that the idea's author published, not measured here.\n";
+    Columns marked \"theirs\" are figures of others, an idea's author or another library, not measured here.\n";
 
 /// The whole report; `questions` are the groups' names and questions.
 pub(crate) fn render(report: &Report, questions: &[(&str, &str)]) -> String {

@@ -5,12 +5,15 @@
 //! headers are far more than the caches hold, in random order, on pages as the system gives them.
 
 mod cold;
-mod floor;
+mod crowd;
+pub(super) mod floor;
 mod hot;
 mod shape;
+mod stock;
 
 use crate::cell::{CellSpec, Group, Needs, Params};
-use mbuf::{FreeStrategy, TxMbuf};
+use mbuf::{FreeStrategy, Packet};
+pub(super) use shape::ROOM;
 pub(crate) use shape::Shape;
 
 const BURSTS: [usize; 5] = [8, 32, 64, 128, 256];
@@ -25,12 +28,24 @@ pub(crate) fn group() -> Group {
             cells.extend(bursts.map(|&burst| cell(shape, heat, burst)));
         }
     }
+    for shape in Shape::RARE {
+        // A mixture has one of everything in 32 slots.
+        let bursts = BURSTS.iter().filter(|&&b| b > 8 || shape != Shape::Mixed);
+        cells.extend(bursts.map(|&burst| cell(shape, "hot", burst)));
+    }
+    cells.extend(BURSTS.map(crowd::cell));
+    let absent = super::alloc::beside_dpdk("free-bulk", &mut cells);
     Group {
         name: "free-bulk",
         question: "What does it cost to free a burst of packets?",
         cells,
-        absent: Vec::new(),
+        absent,
     }
+}
+
+/// A quick run has the rarer shapes at one burst.
+fn quick(shape: Shape, burst: usize) -> bool {
+    burst == 32 || Shape::ALL.contains(&shape)
 }
 
 fn cell(shape: Shape, heat: &'static str, burst: usize) -> CellSpec {
@@ -44,7 +59,11 @@ fn cell(shape: Shape, heat: &'static str, burst: usize) -> CellSpec {
         unit: "ns/mbuf",
         lower_is_better: true,
         baseline: "staged",
-        needs: Needs::ONE_CPU,
+        needs: if quick(shape, burst) {
+            Needs::ONE_CPU
+        } else {
+            Needs::ONE_CPU.full_only()
+        },
         build: Box::new(move |env| match heat {
             "cold" => cold::build(shape, burst, env),
             _ => hot::build(shape, burst, heat == "pair", env),
@@ -54,19 +73,19 @@ fn cell(shape: Shape, heat: &'static str, burst: usize) -> CellSpec {
 
 /// A way to free a burst, inlined into each placed copy.
 #[allow(unsafe_code)] // the floors believe what they are told about the burst
-trait Free {
+pub(super) trait Free {
     /// # Safety
     /// A floor's burst has the shape that the floor is for, and its pools outlive the call.
-    unsafe fn free(slots: &mut [Option<TxMbuf>]);
+    unsafe fn free<P: Packet>(slots: &mut [Option<P>]);
 }
 
 macro_rules! strategies {
     ($($name:ident),*) => {$(
-        struct $name;
+        pub(super) struct $name;
         #[allow(unsafe_code)]
         impl Free for $name {
             #[inline(always)]
-            unsafe fn free(slots: &mut [Option<TxMbuf>]) {
+            unsafe fn free<P: Packet>(slots: &mut [Option<P>]) {
                 mbuf::free_bulk_with(FreeStrategy::$name, slots);
             }
         }
@@ -74,8 +93,34 @@ macro_rules! strategies {
 }
 strategies!(Each, Staged, Runs, Direct);
 
-/// The variants, in the order of [`FreeStrategy::ALL`], and the floor.
-const VARIANTS: [&str; FreeStrategy::ALL.len() + 1] = {
-    let [a, b, c, d] = FreeStrategy::ALL;
-    [a.name(), b.name(), c.name(), d.name(), "floor"]
-};
+/// What `copies` makes of each strategy, under its name.
+macro_rules! of_strategies {
+    ($copies:ident, $($arguments:expr),*) => {
+        vec![
+            (FreeStrategy::Each.name(), $copies::<Each>($($arguments),*)),
+            (FreeStrategy::Staged.name(), $copies::<Staged>($($arguments),*)),
+            (FreeStrategy::Runs.name(), $copies::<Runs>($($arguments),*)),
+            (FreeStrategy::Direct.name(), $copies::<Direct>($($arguments),*)),
+        ]
+    };
+}
+use of_strategies;
+
+/// What `copies` makes of the shape's floor, if it has one: raw mbufs say nothing of what clusters
+/// and memory of others need.
+macro_rules! of_floor {
+    ($shape:expr, $copies:ident, $($arguments:expr),*) => {
+        match $shape {
+            Shape::Flat => Some($copies::<floor::Flat>($($arguments),*)),
+            Shape::Nulls => Some($copies::<floor::Nulls>($($arguments),*)),
+            Shape::TwoPools => Some($copies::<floor::Pools<1>>($($arguments),*)),
+            Shape::Blocks => Some($copies::<floor::Pools<8>>($($arguments),*)),
+            Shape::Chain2 => Some($copies::<floor::Chains<2>>($($arguments),*)),
+            Shape::Chain8 => Some($copies::<floor::Chains<8>>($($arguments),*)),
+            Shape::Shared => Some($copies::<floor::Shared>($($arguments),*)),
+            Shape::Clones => Some($copies::<floor::Clones>($($arguments),*)),
+            Shape::OneCluster | Shape::External | Shape::Mixed => None,
+        }
+    };
+}
+use of_floor;

@@ -7,7 +7,7 @@
 
 mod arena;
 mod cell;
-mod crew;
+pub(super) mod crew;
 mod floor;
 mod four;
 mod one;

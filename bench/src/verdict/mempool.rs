@@ -1,7 +1,7 @@
 //! What the group `mempool` promises of our default, as sentences: near the floor where the cache
 //! serves, and before everybody else where another thread gives back.
 
-use super::{NAMED, nothing_claimed};
+use super::promise::{Finding, Kept, sentence};
 use crate::report::{Answer, CellReport, Kind};
 
 /// Bulk gets and puts cost at most this much of the floor.
@@ -14,32 +14,6 @@ const ONE_LIMIT: f64 = 2.0;
 const ONE_WAY: [u64; 2] = [32, 256];
 
 const OURS: &str = "ours";
-
-/// What an interval says about a limit.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Kept {
-    Yes,
-    No,
-    Open,
-}
-
-impl Kept {
-    /// The whole interval within the limit, beyond it, or neither.
-    fn of([lo, hi]: [f64; 2], limit: f64, cell: &CellReport) -> Self {
-        match () {
-            () if nothing_claimed(cell) => Kept::Open,
-            () if hi <= limit => Kept::Yes,
-            () if lo > limit => Kept::No,
-            () => Kept::Open,
-        }
-    }
-}
-
-/// One place: what the interval says, and the figure.
-struct Finding {
-    kept: Kept,
-    text: String,
-}
 
 /// One answer for each promise of which `cells` hold a cell.
 pub(super) fn answers(cells: &[CellReport]) -> Vec<Answer> {
@@ -134,42 +108,6 @@ fn one_way(cell: &CellReport) -> Vec<Finding> {
         }
     });
     against.collect()
-}
-
-fn sentence(promise: &str, found: &[Finding]) -> Option<String> {
-    if found.is_empty() {
-        return None;
-    }
-    let count = |kept| found.iter().filter(|f| f.kept == kept).count();
-    let (yes, no, open) = (count(Kept::Yes), count(Kept::No), count(Kept::Open));
-    let holds = match (yes, no) {
-        (0, 0) => "cannot be told here",
-        (_, 0) if open == 0 => "holds here",
-        (_, 0) => "holds here where it can be told",
-        (0, _) => "does not hold here",
-        _ => "holds here in some places and not in others",
-    };
-    let mut text = format!(
-        "\"{promise}\" (ours) {holds}: of {} cases kept in {yes}, not kept in {no}, not to be told in {open}.",
-        found.len()
-    );
-    for (kept, word) in [(Kept::No, "Not kept"), (Kept::Open, "Not told")] {
-        let places: Vec<&str> = found
-            .iter()
-            .filter(|f| f.kept == kept)
-            .map(|f| f.text.as_str())
-            .collect();
-        if !places.is_empty() {
-            let more = places.len().saturating_sub(NAMED);
-            text += &format!(" {word}: {}", places[..places.len() - more].join("; "));
-            text += &if more > 0 {
-                format!("; and {more} more in the table.")
-            } else {
-                ".".to_owned()
-            };
-        }
-    }
-    Some(text)
 }
 
 #[cfg(test)]

@@ -4,13 +4,17 @@
 //! fills it anew outside of the timed part. By the time that the stretch's turn comes again, all
 //! others have passed through the caches.
 
-use super::shape::{Shape, Stock};
-use super::{Direct, Each, Free, Runs, Staged, VARIANTS, floor};
+mod typed;
+
+use super::shape::Shape;
+use super::stock::Stock;
+use super::{Direct, Each, Free, Runs, Staged, floor, of_floor, of_strategies};
 use crate::cell::{CellRun, Counts, Env, Sample, Skip};
 use crate::clock::{self, Clock};
 use crate::placement::{self, Body, Entry, PLACEMENTS};
-use mbuf::TxMbuf;
+use mbuf::{FreeStrategy, MbufPool, TxMbuf};
 use std::marker::PhantomData;
+use typed::Typed;
 
 /// Mbufs in all: their first lines alone are twice the second-level cache of current servers.
 const MBUFS: usize = 1 << 16;
@@ -59,7 +63,9 @@ struct Cold {
     bursts: usize,
     /// Where the next stretch begins.
     next: usize,
-    variants: [Copies; VARIANTS.len()],
+    variants: Vec<(&'static str, Copies)>,
+    /// The last variant, where bursts are flat.
+    typed: Option<Typed>,
     clock: Clock,
 }
 
@@ -72,13 +78,20 @@ pub(super) fn build(shape: Shape, burst: usize, env: &Env) -> Result<Box<dyn Cel
     };
     let mut stock =
         Stock::new(shape, MBUFS / pools + SPARE, |b| b.cache(512)).map_err(|e| fail(&e))?;
-    shuffle(&stock, env.seed).map_err(|e| fail(&e))?;
+    let mut rng = fastrand::Rng::with_seed(env.seed);
+    for pool in stock.pools() {
+        shuffle(pool, &mut rng).map_err(|e| fail(&e))?;
+    }
+    let typed = (shape == Shape::Flat).then(|| Typed::new(burst, env.seed));
+    let typed = typed.transpose().map_err(Skip::new)?;
     let bursts = (PER_ROUND / shape.mbufs(burst)).max(1);
     let stretches = MBUFS / (bursts * shape.mbufs(burst));
     let mut slots: Vec<Option<TxMbuf>> = (0..stretches * bursts * burst).map(|_| None).collect();
     for burst in slots.chunks_mut(burst) {
         stock.fill(burst).map_err(|e| fail(&e))?;
     }
+    let mut variants: Vec<(&'static str, Copies)> = of_strategies!(copies,);
+    variants.extend(of_floor!(shape, copies,).map(|floor| ("floor", floor)));
     Ok(Box::new(Cold {
         stock,
         slots,
@@ -86,44 +99,34 @@ pub(super) fn build(shape: Shape, burst: usize, env: &Env) -> Result<Box<dyn Cel
         burst,
         bursts,
         next: 0,
-        variants: [
-            copies::<Each>(),
-            copies::<Staged>(),
-            copies::<Runs>(),
-            copies::<Direct>(),
-            floor_of(shape),
-        ],
+        variants,
+        typed,
         clock: env.clock,
     }))
 }
 
-/// Leaves the pools' objects in random order.
-fn shuffle(stock: &Stock, seed: u64) -> Result<(), mbuf::AllocError> {
-    let mut rng = fastrand::Rng::with_seed(seed);
-    for pool in stock.pools() {
-        let mut all: Vec<Option<TxMbuf>> = (0..pool.raw().available()).map(|_| None).collect();
-        pool.header_bulk(&mut all)?;
-        rng.shuffle(&mut all);
-        mbuf::free_bulk(&mut all);
-    }
+/// Leaves the pool's objects in random order.
+fn shuffle(pool: &MbufPool, rng: &mut fastrand::Rng) -> Result<(), mbuf::AllocError> {
+    let mut all: Vec<Option<TxMbuf>> = (0..pool.raw().available()).map(|_| None).collect();
+    pool.header_bulk(&mut all)?;
+    rng.shuffle(&mut all);
+    mbuf::free_bulk(&mut all);
     Ok(())
 }
 
-fn floor_of(shape: Shape) -> Copies {
-    match shape {
-        Shape::Flat => copies::<floor::Flat>(),
-        Shape::Nulls => copies::<floor::Nulls>(),
-        Shape::TwoPools => copies::<floor::Pools<1>>(),
-        Shape::Blocks => copies::<floor::Pools<8>>(),
-        Shape::Chain2 => copies::<floor::Chains<2>>(),
-        Shape::Chain8 => copies::<floor::Chains<8>>(),
-        Shape::Shared => copies::<floor::Shared>(),
+impl Cold {
+    fn sample(&self, ticks: u64, bursts: usize, mbufs: usize, puts: u64) -> Sample {
+        let ns = self.clock.ns(ticks, bursts as u64);
+        let counts = Counts::new().with("backend_puts", puts as f64 / mbufs as f64);
+        Sample::new(ns.max(1e-3) / mbufs as f64).with_counts(counts)
     }
 }
 
 impl CellRun for Cold {
     fn variants(&self) -> Vec<&'static str> {
-        VARIANTS.to_vec()
+        let mut names: Vec<_> = self.variants.iter().map(|(name, _)| *name).collect();
+        names.extend(self.typed.as_ref().map(|_| "plain"));
+        names
     }
 
     fn placements(&self) -> usize {
@@ -131,6 +134,12 @@ impl CellRun for Cold {
     }
 
     fn round(&mut self, variant: usize, placement: usize) -> Result<Sample, String> {
+        if let Some(typed) = &mut self.typed
+            && variant == self.variants.len()
+        {
+            let (ticks, bursts, puts) = typed.round(placement)?;
+            return Ok(self.sample(ticks, bursts, bursts * self.burst, puts));
+        }
         let mbufs = self.bursts * self.shape.mbufs(self.burst);
         let stretch = self.next..self.next + self.bursts * self.burst;
         self.next = if stretch.end == self.slots.len() {
@@ -141,7 +150,7 @@ impl CellRun for Cold {
         let slots = &mut self.slots[stretch];
         let before = self.stock.in_use();
         let [_, puts] = self.stock.backend_calls();
-        let ticks = self.variants[variant][placement](Work {
+        let ticks = self.variants[variant].1[placement](Work {
             slots,
             burst: self.burst,
         });
@@ -152,29 +161,24 @@ impl CellRun for Cold {
         let gone = before - self.stock.in_use();
         self.stock.disown(slots.len());
         let back = before - self.stock.in_use();
-        let still = if self.shape == Shape::Shared {
-            slots.len() / 4
-        } else {
-            0
-        };
+        let still = self.shape.owners(slots.len());
         if (gone, back) != (mbufs - still, mbufs) {
             return Err(format!(
                 "of {mbufs} mbufs {gone} went back, with their owners {back}"
             ));
         }
         for burst in slots.chunks_mut(self.burst) {
-            self.stock.fill(burst).map_err(|e| e.to_string())?;
+            self.stock.fill(burst)?;
         }
-        let ns = self.clock.ns(ticks, self.bursts as u64);
-        let counts = Counts::new().with("backend_puts", puts as f64 / mbufs as f64);
-        Ok(Sample::new(ns.max(1e-3) / mbufs as f64).with_counts(counts))
+        Ok(self.sample(ticks, self.bursts, mbufs, puts))
     }
 
     fn finish(&mut self) -> Result<(), String> {
         let slots = self.slots.len();
         self.slots.clear();
         self.stock.disown(slots);
-        match self.stock.in_use() {
+        let typed = self.typed.as_mut().map_or(0, Typed::left);
+        match self.stock.in_use() + typed {
             0 => Ok(()),
             left => Err(format!("{left} mbufs are not back in their pool")),
         }

@@ -4,20 +4,23 @@
 #![allow(unsafe_code)]
 
 use super::Free;
-use mbuf::TxMbuf;
+use mbuf::Packet;
 use mbuf::raw::{Raw, resting_of, slots_of};
 use mempool::PutCursor;
 
 /// One pool, nothing odd.
-pub(super) struct Flat;
+pub(in crate::cases) struct Flat;
 /// One pool, every fourth slot null.
-pub(super) struct Nulls;
+pub(in crate::cases) struct Nulls;
 /// Two pools in turns of `BLOCK`.
-pub(super) struct Pools<const BLOCK: usize>;
+pub(in crate::cases) struct Pools<const BLOCK: usize>;
 /// One pool, chains of `SEGMENTS`.
-pub(super) struct Chains<const SEGMENTS: usize>;
+pub(in crate::cases) struct Chains<const SEGMENTS: usize>;
 /// One pool, every fourth packet has another owner.
-pub(super) struct Shared;
+pub(in crate::cases) struct Shared;
+
+/// Every packet has another owner.
+pub(in crate::cases) struct Clones;
 
 /// Ends the process: a floor that met what it does not expect has corrupted a pool.
 #[cold]
@@ -28,7 +31,7 @@ fn wrong_shape() -> ! {
 
 impl Free for Flat {
     #[inline(always)]
-    unsafe fn free(slots: &mut [Option<TxMbuf>]) {
+    unsafe fn free<P: Packet>(slots: &mut [Option<P>]) {
         // SAFETY: every slot holds a packet of one pool, of which it owns the only reference;
         // words are compared below. Slots are emptied, and what they owned is put.
         unsafe {
@@ -40,11 +43,12 @@ impl Free for Flat {
                 wrong_shape()
             };
             let mut odd = 0;
-            for (at, slot) in slots.iter().enumerate() {
-                let mbuf = slot.unwrap_unchecked();
-                odd |= mbuf.word() ^ resting;
-                spare.add(at).write(mbuf.object());
+            for slot in slots.iter() {
+                odd |= slot.unwrap_unchecked().word() ^ resting;
             }
+            spare
+                .cast::<Option<Raw>>()
+                .copy_from_nonoverlapping(slots.as_ptr(), slots.len());
             slots.fill(None);
             if odd != 0 {
                 wrong_shape();
@@ -56,7 +60,7 @@ impl Free for Flat {
 
 impl Free for Nulls {
     #[inline(always)]
-    unsafe fn free(slots: &mut [Option<TxMbuf>]) {
+    unsafe fn free<P: Packet>(slots: &mut [Option<P>]) {
         // SAFETY: every fourth slot is null.
         unsafe { three_of_four(slots, |_| {}) }
     }
@@ -64,7 +68,7 @@ impl Free for Nulls {
 
 impl Free for Shared {
     #[inline(always)]
-    unsafe fn free(slots: &mut [Option<TxMbuf>]) {
+    unsafe fn free<P: Packet>(slots: &mut [Option<P>]) {
         // SAFETY: every fourth packet has another owner, so that giving up our reference is all
         // there is to do.
         unsafe {
@@ -77,12 +81,31 @@ impl Free for Shared {
     }
 }
 
+impl Free for Clones {
+    #[inline(always)]
+    unsafe fn free<P: Packet>(slots: &mut [Option<P>]) {
+        // SAFETY: every packet has another owner, so that giving up our reference is all there is to
+        // do.
+        unsafe {
+            let slots = slots_of(slots);
+            let mut last = false;
+            for slot in slots.iter() {
+                last |= slot.unwrap_unchecked().release();
+            }
+            slots.fill(None);
+            if last {
+                wrong_shape();
+            }
+        }
+    }
+}
+
 /// Frees three plain packets of every four slots; what the fourth holds is `fourth`'s to give up.
 ///
 /// # Safety
 /// As for `Flat`, and what the shape says of every fourth slot.
 #[inline(always)]
-unsafe fn three_of_four(slots: &mut [Option<TxMbuf>], fourth: impl Fn(Option<Raw>)) {
+unsafe fn three_of_four<P: Packet>(slots: &mut [Option<P>], fourth: impl Fn(Option<Raw>)) {
     // SAFETY: by contract.
     unsafe {
         let slots = slots_of(slots);
@@ -116,37 +139,41 @@ unsafe fn three_of_four(slots: &mut [Option<TxMbuf>], fourth: impl Fn(Option<Raw
 
 impl<const BLOCK: usize> Free for Pools<BLOCK> {
     #[inline(always)]
-    unsafe fn free(slots: &mut [Option<TxMbuf>]) {
-        // SAFETY: as for `Flat`, with blocks of `BLOCK` from each of two pools in turn.
+    unsafe fn free<P: Packet>(slots: &mut [Option<P>]) {
+        // SAFETY: as for `Flat`, with blocks of `BLOCK` from each of two pools in turn, and as many of
+        // the one as of the other.
         unsafe {
             let slots = slots_of(slots);
-            let heads = [0, BLOCK % slots.len()].map(|at| slots[at].unwrap_unchecked());
-            let resting = heads.map(|head| resting_of(head.word()));
-            // A burst of one block has one pool, which must not be opened twice.
-            let two = slots.len() > BLOCK;
-            let mut cursors = (
-                heads[0].pool().open_put(),
-                two.then(|| heads[1].pool().open_put()),
-            );
+            let half = slots.len() / 2;
+            let heads = [0, BLOCK].map(|at| slots[at].unwrap_unchecked());
+            let [a, b] = heads.map(|head| resting_of(head.word()));
+            let mut cursors = heads.map(|head| head.pool().open_put());
+            let [Some(to_a), Some(to_b)] = cursors.each_mut().map(|cursor| cursor.spare(half))
+            else {
+                wrong_shape()
+            };
             let mut odd = 0;
-            for (turn, block) in slots.chunks(BLOCK).enumerate() {
-                let cursor = match (&mut cursors.1, turn % 2) {
-                    (Some(second), 1) => second,
-                    _ => &mut cursors.0,
-                };
-                let Some(spare) = cursor.spare(block.len()) else {
-                    wrong_shape()
-                };
-                for (at, slot) in block.iter().enumerate() {
-                    let mbuf = slot.unwrap_unchecked();
-                    odd |= mbuf.word() ^ resting[turn % 2];
-                    spare.add(at).write(mbuf.object());
+            let turns = slots.chunks_exact(2 * BLOCK);
+            if !turns.remainder().is_empty() {
+                wrong_shape();
+            }
+            for (turn, both) in turns.enumerate() {
+                for at in 0..BLOCK {
+                    let (m, n) = (
+                        both[at].unwrap_unchecked(),
+                        both[BLOCK + at].unwrap_unchecked(),
+                    );
+                    odd |= (m.word() ^ a) | (n.word() ^ b);
+                    to_a.add(turn * BLOCK + at).write(m.object());
+                    to_b.add(turn * BLOCK + at).write(n.object());
                 }
-                cursor.advance(block.len());
             }
             slots.fill(None);
             if odd != 0 {
                 wrong_shape();
+            }
+            for cursor in &mut cursors {
+                cursor.advance(half);
             }
         }
     }
@@ -154,7 +181,7 @@ impl<const BLOCK: usize> Free for Pools<BLOCK> {
 
 impl<const SEGMENTS: usize> Free for Chains<SEGMENTS> {
     #[inline(always)]
-    unsafe fn free(slots: &mut [Option<TxMbuf>]) {
+    unsafe fn free<P: Packet>(slots: &mut [Option<P>]) {
         // SAFETY: every slot holds a chain of one pool that it owns alone.
         unsafe {
             let slots = slots_of(slots);

@@ -1,11 +1,12 @@
 //! Bursts that are freed right after they were allocated, and the pair of both.
 
-use super::shape::{Shape, Stock};
-use super::{Direct, Each, Free, Runs, Staged, VARIANTS, floor};
+use super::shape::Shape;
+use super::stock::Stock;
+use super::{Direct, Each, Free, Runs, Staged, floor, of_floor, of_strategies};
 use crate::cell::{CellRun, Counts, Env, Sample, Skip};
 use crate::clock::{self, Clock};
 use crate::placement::{self, Body, Entry, PLACEMENTS};
-use mbuf::TxMbuf;
+use mbuf::{FreeStrategy, TxMbuf};
 use std::marker::PhantomData;
 
 /// Mbufs per pool. A burst of 256 chains of eight takes half.
@@ -36,12 +37,33 @@ impl<F: Free, const PAIR: bool> Body for Timed<F, PAIR> {
         let mut ticks = 0;
         for _ in 0..work.bursts {
             let allocation = clock::start();
-            work.stock.fill(work.slots).map_err(|e| e.to_string())?;
+            work.stock.fill(work.slots)?;
             let start = if PAIR { allocation } else { clock::start() };
             // SAFETY: filled in the shape that `F` was chosen for, from pools that the cell holds.
             unsafe { F::free(work.slots) };
             ticks += clock::stop() - start;
             work.stock.disown(work.slots.len());
+        }
+        Ok(ticks)
+    }
+}
+
+/// The same for bursts that are plain by type.
+struct Plain<const PAIR: bool>;
+
+impl<const PAIR: bool> Body for Plain<PAIR> {
+    type Args<'a> = Work<'a>;
+    type Out = Result<u64, String>;
+
+    #[inline(always)]
+    fn run(work: Work<'_>) -> Self::Out {
+        let mut ticks = 0;
+        for _ in 0..work.bursts {
+            let allocation = clock::start();
+            work.stock.fill_plain(work.slots.len())?;
+            let start = if PAIR { allocation } else { clock::start() };
+            work.stock.plain.clear();
+            ticks += clock::stop() - start;
         }
         Ok(ticks)
     }
@@ -62,7 +84,7 @@ struct Hot {
     slots: Vec<Option<TxMbuf>>,
     bursts: usize,
     mbufs: usize,
-    variants: [Copies; VARIANTS.len()],
+    variants: Vec<(&'static str, Copies)>,
     clock: Clock,
 }
 
@@ -83,32 +105,31 @@ pub(super) fn build(
         slots: (0..burst).map(|_| None).collect(),
         bursts: (PER_ROUND / mbufs).max(1),
         mbufs,
-        variants: [
-            copies::<Each>(pair),
-            copies::<Staged>(pair),
-            copies::<Runs>(pair),
-            copies::<Direct>(pair),
-            floor_of(shape, pair),
-        ],
+        variants: variants(shape, pair),
         clock: env.clock,
     }))
 }
 
-fn floor_of(shape: Shape, pair: bool) -> Copies {
-    match shape {
-        Shape::Flat => copies::<floor::Flat>(pair),
-        Shape::Nulls => copies::<floor::Nulls>(pair),
-        Shape::TwoPools => copies::<floor::Pools<1>>(pair),
-        Shape::Blocks => copies::<floor::Pools<8>>(pair),
-        Shape::Chain2 => copies::<floor::Chains<2>>(pair),
-        Shape::Chain8 => copies::<floor::Chains<8>>(pair),
-        Shape::Shared => copies::<floor::Shared>(pair),
+fn plain(pair: bool) -> Copies {
+    if pair {
+        placement::table::<Plain<true>>().map(|entry: Entry<Plain<true>>| entry)
+    } else {
+        placement::table::<Plain<false>>().map(|entry: Entry<Plain<false>>| entry)
     }
+}
+
+fn variants(shape: Shape, pair: bool) -> Vec<(&'static str, Copies)> {
+    let mut all: Vec<(&'static str, Copies)> = of_strategies!(copies, pair);
+    if shape == Shape::Flat {
+        all.push(("plain", plain(pair)));
+    }
+    all.extend(of_floor!(shape, copies, pair).map(|floor| ("floor", floor)));
+    all
 }
 
 impl CellRun for Hot {
     fn variants(&self) -> Vec<&'static str> {
-        VARIANTS.to_vec()
+        self.variants.iter().map(|(name, _)| *name).collect()
     }
 
     fn placements(&self) -> usize {
@@ -118,7 +139,7 @@ impl CellRun for Hot {
     fn round(&mut self, variant: usize, placement: usize) -> Result<Sample, String> {
         let stock = &mut self.stocks[placement % ARENAS];
         let before = stock.backend_calls();
-        let ticks = self.variants[variant][placement](Work {
+        let ticks = self.variants[variant].1[placement](Work {
             stock,
             slots: &mut self.slots,
             bursts: self.bursts,

@@ -1,11 +1,9 @@
-//! What a burst looks like, and how one is made.
+//! What a burst looks like.
 
-use mbuf::{AllocError, Mbuf, MbufPool, Room, SharedMbuf, TxMbuf};
-use mempool::Builder;
-use std::collections::VecDeque;
+use mbuf::Room;
 
 /// One element as DPDK has it by default: 128 bytes of headroom and 2048 of data.
-const ROOM: Room = Room {
+pub(in crate::cases) const ROOM: Room = Room {
     header: 2176,
     plain: 2176,
     charge: 2304,
@@ -28,9 +26,46 @@ pub(crate) enum Shape {
     Chain8,
     /// Every fourth packet has another owner.
     Shared,
+    /// Every packet has another owner.
+    Clones,
+    /// All packets of a burst refer to one cluster, which goes with the last.
+    OneCluster,
+    /// Every packet refers to memory of the caller's own, which stays.
+    External,
+    /// A mixture in random order, see [`MIXTURE`].
+    Mixed,
 }
 
+/// What one slot of a mixture holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Null,
+    Plain,
+    OtherPool,
+    Shared,
+    Chain(usize),
+    Cluster,
+}
+
+/// What 32 slots of a mixture hold, before they are shuffled.
+pub(super) const MIXTURE: [(Kind, usize); 7] = [
+    (Kind::Null, 2),
+    (Kind::Plain, 18),
+    (Kind::OtherPool, 4),
+    (Kind::Shared, 3),
+    (Kind::Chain(2), 2),
+    (Kind::Chain(4), 1),
+    (Kind::Cluster, 2),
+];
+/// Its slots.
+pub(super) const MIXED_SLOTS: usize = 32;
+/// Its mbufs.
+const MIXED_MBUFS: usize = 18 + 4 + 3 + 2 * 2 + 4 + 2;
+/// Its packets that have another owner.
+const MIXED_SHARED: usize = 3;
+
 impl Shape {
+    /// Those that are measured hot, cold, and as pairs.
     pub(crate) const ALL: [Shape; 7] = [
         Shape::Flat,
         Shape::Nulls,
@@ -39,6 +74,14 @@ impl Shape {
         Shape::Chain2,
         Shape::Chain8,
         Shape::Shared,
+    ];
+
+    /// Those that are measured hot alone.
+    pub(crate) const RARE: [Shape; 4] = [
+        Shape::Clones,
+        Shape::OneCluster,
+        Shape::External,
+        Shape::Mixed,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -50,6 +93,10 @@ impl Shape {
             Shape::Chain2 => "chain2",
             Shape::Chain8 => "chain8",
             Shape::Shared => "shared4",
+            Shape::Clones => "clones",
+            Shape::OneCluster => "one-cluster",
+            Shape::External => "external",
+            Shape::Mixed => "mixed",
         }
     }
 
@@ -66,8 +113,24 @@ impl Shape {
     pub(crate) fn mbufs(self, slots: usize) -> usize {
         match self {
             Shape::Nulls => slots - slots / 4,
+            Shape::Mixed => slots / MIXED_SLOTS * MIXED_MBUFS,
             _ => slots * self.segments(),
         }
+    }
+
+    /// Packets of a burst of `slots` slots that have another owner.
+    pub(crate) fn owners(self, slots: usize) -> usize {
+        match self {
+            Shape::Shared => slots / 4,
+            Shape::Clones => slots,
+            Shape::Mixed => slots / MIXED_SLOTS * MIXED_SHARED,
+            _ => 0,
+        }
+    }
+
+    /// Whether there is a second pool.
+    pub(super) fn two_pools(self) -> bool {
+        matches!(self, Shape::TwoPools | Shape::Blocks | Shape::Mixed)
     }
 
     /// Which of the two pools slot `at` is from; `None` for a null.
@@ -82,111 +145,23 @@ impl Shape {
     }
 }
 
-/// Two pools, and the other owners of packets that are shared.
-pub(crate) struct Stock {
-    shape: Shape,
-    pools: [MbufPool; 2],
-    owners: VecDeque<SharedMbuf>,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Stock {
-    /// Pools of `capacity` mbufs each; the second only where the shape asks for it.
-    pub(crate) fn new(
-        shape: Shape,
-        capacity: usize,
-        configure: impl Fn(Builder) -> Builder,
-    ) -> Result<Self, mbuf::CreateError> {
-        let pool = || MbufPool::new(ROOM, |b| configure(b.capacity(capacity)));
-        let first = pool()?;
-        let second = match shape {
-            Shape::TwoPools | Shape::Blocks => pool()?,
-            _ => first.clone(),
+    #[test]
+    fn a_mixture_has_as_many_mbufs_and_owners_as_its_kinds_say() {
+        let sum = |per: fn(Kind) -> usize| -> usize {
+            MIXTURE.iter().map(|&(kind, n)| per(kind) * n).sum()
         };
-        Ok(Self {
-            shape,
-            pools: [first, second],
-            owners: VecDeque::with_capacity(capacity),
-        })
-    }
-
-    pub(crate) fn pools(&self) -> &[MbufPool; 2] {
-        &self.pools
-    }
-
-    /// Makes a burst of the shape. Out of line: what is placed and timed is the free.
-    #[inline(never)]
-    pub(crate) fn fill(&mut self, slots: &mut [Option<TxMbuf>]) -> Result<(), AllocError> {
-        match self.shape {
-            Shape::Flat => self.pools[0].header_bulk(slots),
-            Shape::Shared => self.fill_shared(slots),
-            Shape::Chain2 | Shape::Chain8 => self.fill_chains(slots),
-            _ => {
-                for (at, slot) in slots.iter_mut().enumerate() {
-                    if let Some(lane) = self.shape.lane(at) {
-                        *slot = Some(self.pools[lane].header()?.into());
-                    }
-                }
-                Ok(())
-            }
-        }
-    }
-
-    fn fill_shared(&mut self, slots: &mut [Option<TxMbuf>]) -> Result<(), AllocError> {
-        self.pools[0].header_bulk(slots)?;
-        for slot in slots.iter_mut().skip(3).step_by(4) {
-            let packet = self.pools[0].header()?.into_shared();
-            self.owners.push_back(packet.clone());
-            *slot = Some(packet.into());
-        }
-        Ok(())
-    }
-
-    fn fill_chains(&mut self, slots: &mut [Option<TxMbuf>]) -> Result<(), AllocError> {
-        for slot in slots {
-            // Built from the tail, so that no chain is walked.
-            let mut packet: Option<Mbuf> = None;
-            for _ in 0..self.shape.segments() {
-                let mut head = self.pools[0].header()?;
-                if let Some(tail) = packet {
-                    head.cat(tail);
-                }
-                packet = Some(head);
-            }
-            *slot = packet.map(TxMbuf::from);
-        }
-        Ok(())
-    }
-
-    /// Lets the other owners of the `slots` slots go that were filled longest ago.
-    pub(crate) fn disown(&mut self, slots: usize) {
-        let owners = if self.shape == Shape::Shared {
-            slots / 4
-        } else {
-            0
-        };
-        self.owners.drain(..owners);
-    }
-
-    /// Calls of the pools' backends so far: gets and puts.
-    pub(crate) fn backend_calls(&self) -> [u64; 2] {
-        let pools = if self.two_pools() { 2 } else { 1 };
-        let stats = self.pools[..pools].iter().map(|pool| pool.raw().stats());
-        stats.fold([0, 0], |[gets, puts], s| {
-            [gets + s.backend_gets, puts + s.backend_puts]
-        })
-    }
-
-    fn two_pools(&self) -> bool {
-        matches!(self.shape, Shape::TwoPools | Shape::Blocks)
-    }
-
-    /// Objects that are out, in both pools.
-    pub(crate) fn in_use(&self) -> usize {
-        let second = if self.two_pools() {
-            self.pools[1].raw().in_use()
-        } else {
-            0
-        };
-        self.pools[0].raw().in_use() + second
+        assert_eq!(sum(|_| 1), MIXED_SLOTS);
+        assert_eq!(sum(|kind| usize::from(kind == Kind::Shared)), MIXED_SHARED);
+        let mbufs = sum(|kind| match kind {
+            Kind::Null => 0,
+            Kind::Chain(n) => n,
+            _ => 1,
+        });
+        assert_eq!(mbufs, MIXED_MBUFS);
+        assert_eq!(Shape::Mixed.mbufs(64), 2 * MIXED_MBUFS);
     }
 }

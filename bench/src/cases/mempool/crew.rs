@@ -8,10 +8,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 /// What a thread runs once.
-pub(super) type Job<'a> = Box<dyn FnOnce() + Send + 'a>;
+pub(in crate::cases) type Job<'a> = Box<dyn FnOnce() + Send + 'a>;
 
 /// The threads; none are left after [`dismiss`](Self::dismiss).
-pub(super) struct Crew {
+pub(in crate::cases) struct Crew {
     threads: Vec<(Sender<Job<'static>>, JoinHandle<()>)>,
     /// One message for each job that is over: whether it went well.
     over: Receiver<bool>,
@@ -22,7 +22,7 @@ impl Crew {
     ///
     /// # Errors
     /// When the system has no more threads.
-    pub(super) fn new(cpus: &[Option<usize>]) -> Result<Self, String> {
+    pub(in crate::cases) fn new(cpus: &[Option<usize>]) -> Result<Self, String> {
         let (tell, over) = channel();
         let threads = cpus.iter().map(|&cpu| {
             let (send, jobs) = channel::<Job<'static>>();
@@ -56,7 +56,7 @@ impl Crew {
     ///
     /// # Panics
     /// As `here` does, when the jobs are over.
-    pub(super) fn run<T>(
+    pub(in crate::cases) fn run<T>(
         &mut self,
         jobs: Vec<Job<'_>>,
         here: impl FnOnce() -> T,
@@ -96,7 +96,7 @@ impl Crew {
     ///
     /// # Errors
     /// When one had panicked outside of a job.
-    pub(super) fn dismiss(&mut self) -> Result<(), String> {
+    pub(in crate::cases) fn dismiss(&mut self) -> Result<(), String> {
         for (jobs, thread) in self.threads.drain(..) {
             drop(jobs);
             thread.join().map_err(|_| "a thread panicked".to_owned())?;
