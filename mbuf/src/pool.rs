@@ -203,7 +203,10 @@ impl MbufPool {
     #[doc(alias = "rte_pktmbuf_alloc_bulk")]
     #[inline]
     pub fn header_bulk<P: Packet>(&self, out: &mut [Option<P>]) -> Result<(), AllocError> {
-        crate::free::free_bulk(out);
+        // A look without branches: most arrays are empty.
+        if out.iter().fold(false, |any, slot| any | slot.is_some()) {
+            crate::free::free_bulk(out);
+        }
         // Whatever stops us below, no slot may keep a pointer: dropped, this makes all `None`.
         let mut slots = Slots::new(out);
         // SAFETY: a slot is one pointer, null for `None`; all are `None`, so that overwriting

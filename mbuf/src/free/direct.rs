@@ -211,8 +211,8 @@ unsafe fn free_chain(
 }
 
 /// Frees a chain, or the rest of one, whose segments have storage besides their room, or for which
-/// there is no room in the cache; and packets with clusters in the slots that follow: says how many slots that were. Out of line:
-/// the loops that call it keep their registers for what is common.
+/// there is no room in the cache; and packets with such storage in the slots that follow: says how many
+/// slots that were. Out of line: the loops that call it keep their registers for what is common.
 ///
 /// # Safety
 /// As for [`free_chain`]; the slots own their packets; the spot is settled.
@@ -251,7 +251,7 @@ unsafe fn free_clustered(
     at
 }
 
-/// The packet in the slot, if its only owner is the slot and it begins with a cluster.
+/// The packet in the slot, if its only owner is the slot and it begins with storage besides its room.
 ///
 /// # Safety
 /// The slot owns its packet, which is the caller's if there is an answer.
@@ -260,7 +260,7 @@ unsafe fn take_clustered(slot: &mut Option<HeaderPtr>) -> Option<(HeaderPtr, u64
     let mbuf = (*slot)?;
     // SAFETY: owned by the slot.
     let word = unsafe { mbuf.word().load() };
-    if word & word::CLUSTER == 0 || word::count(word) != 1 {
+    if word & word::STORAGE == 0 || word::count(word) != 1 {
         return None;
     }
     *slot = None;
