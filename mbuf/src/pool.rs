@@ -330,3 +330,15 @@ impl ClusterPool {
         }
     }
 }
+
+impl std::fmt::Debug for MbufPool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("MbufPool").field(&self.raw).finish()
+    }
+}
+
+impl std::fmt::Debug for ClusterPool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("ClusterPool").field(&self.raw).finish()
+    }
+}

@@ -308,3 +308,9 @@ impl BufferSet {
         self.in_use() == 0
     }
 }
+
+impl std::fmt::Debug for BufferSet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.pools()).finish()
+    }
+}

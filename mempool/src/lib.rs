@@ -27,7 +27,7 @@
 //! let pool = Pool::new(64, |_index| Vec::<u8>::with_capacity(1500))?;
 //! let mut packet = pool.get()?;
 //! packet.extend_from_slice(b"payload");
-//! drop(packet); // back in the pool, its capacity kept
+//! drop(packet); // back in the pool as it stands, bytes and capacity
 //! assert!(pool.raw().is_full());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

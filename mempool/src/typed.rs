@@ -185,6 +185,13 @@ impl<T: Send + 'static> Clone for Pool<T> {
     }
 }
 
+impl<T: Send + 'static> std::fmt::Display for Pool<T> {
+    /// As the pool below: see [`RawPool`].
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(&self.raw, f)
+    }
+}
+
 impl<T: Send + 'static> std::fmt::Debug for Pool<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Pool").field(&self.raw).finish()

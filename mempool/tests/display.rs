@@ -64,3 +64,10 @@ fn hostile_names_stay_on_one_screen() {
     assert!(!shown.contains('\u{1b}') && shown.starts_with("pool \"wide\\n"));
     assert!(shown.contains("FailAt"), "{shown}");
 }
+
+#[test]
+fn a_typed_pool_prints_as_the_pool_below() {
+    let pool = mempool::Pool::build(|b| b.name("typed").capacity(4), |index| index).unwrap();
+    assert_eq!(pool.to_string(), pool.raw().to_string());
+    assert!(pool.to_string().starts_with("pool \"typed\""));
+}

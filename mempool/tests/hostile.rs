@@ -238,14 +238,14 @@ fn an_unwinding_backend_at_thread_end_keeps_other_pools_whole() {
 }
 
 #[test]
-#[should_panic(expected = "double free?")]
+#[should_panic(expected = "a double put")]
 fn more_objects_than_there_are_do_not_fit_the_lifo() {
     let backend = Lifo::new(1);
     backend.put_bulk(&[NonNull::dangling(), NonNull::dangling()]);
 }
 
 #[test]
-#[should_panic(expected = "double free?")]
+#[should_panic(expected = "a double put")]
 fn more_objects_than_there_are_do_not_fit_the_ring() {
     let backend = mempool::backend::Ring::new(1);
     backend.put_bulk(&[NonNull::dangling(), NonNull::dangling()]);

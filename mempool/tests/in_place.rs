@@ -353,7 +353,7 @@ fn fault_b7_a_bulk_of_two_does_not_fit_one_free_slot() {
         let put = catch_unwind(AssertUnwindSafe(|| queue.put_bulk(&objs[4..])));
         let message = *put.unwrap_err().downcast::<String>().unwrap();
         assert!(
-            message.starts_with("2 objects put into a pool"),
+            message.starts_with("2 more objects put than fit"),
             "{message}"
         );
         assert_eq!(queue.len(), 3);

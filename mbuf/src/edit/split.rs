@@ -9,7 +9,8 @@ use crate::set::BufferSet;
 
 impl Mbuf {
     /// Cuts the packet before byte `at` and returns the rest, with a duplicate of what the header
-    /// says. No byte in a cluster is copied: the two share the one that is cut. A cut between
+    /// says. No byte in a cluster is copied: the two share the one that is cut, and may
+    /// not write it until one of them is gone (or [`make_writable`](Mbuf::make_writable)). A cut between
     /// two segments takes no buffer; at 0 and at the end one of the two is an empty header mbuf.
     ///
     /// # Errors

@@ -194,5 +194,8 @@ unsafe impl Backend for Ring {
 #[cold]
 #[inline(never)]
 pub(super) fn overfull(room: usize, n: usize) -> ! {
-    panic!("{n} objects put into a pool whose backend has room for {room} in all: double free?")
+    panic!(
+        "{n} more objects put than fit into a pool's backend of {room}: a double put, or objects of \
+         another pool; debug assertions, or mempool's feature `checked`, show where"
+    )
 }
