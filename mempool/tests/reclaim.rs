@@ -6,6 +6,8 @@ mod helpers;
 use helpers::{Sent, assert_whole, give, take};
 use mempool::{Pool, RawPool};
 use std::mem::MaybeUninit;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -328,19 +330,21 @@ fn a_wait_under_a_budget_ends_in_time() {
 #[test]
 fn an_audit_wakes_who_looked_meanwhile() {
     let pool = pool(64, 0);
-    let over = std::sync::atomic::AtomicBool::new(false);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            while !over.load(std::sync::atomic::Ordering::Relaxed) {
+    let over = Arc::new(AtomicBool::new(false));
+    let auditor = {
+        let (pool, over) = (pool.clone(), over.clone());
+        thread::spawn(move || {
+            while !over.load(Ordering::Relaxed) {
                 let _ = pool.audit();
             }
-        });
-        for _ in 0..300 {
-            let obj = pool.get_timeout(LONG).expect("the audit put it back");
-            give(&pool, &[obj]);
-        }
-        over.store(true, std::sync::atomic::Ordering::Relaxed);
-    });
+        })
+    };
+    for _ in 0..300 {
+        let obj = pool.get_timeout(LONG).expect("the audit put it back");
+        give(&pool, &[obj]);
+    }
+    over.store(true, Ordering::Relaxed);
+    auditor.join().unwrap();
 }
 
 #[test]
