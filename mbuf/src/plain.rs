@@ -77,15 +77,11 @@ impl<const N: usize> PlainBurst<N> {
     #[doc(alias = "rte_mbuf_raw_alloc_bulk")]
     #[inline]
     pub fn fill(&mut self, pool: &MbufPool, n: usize) -> Result<(), AllocError> {
-        let Some(room) = self.packets.get_mut(..n) else {
+        if n > N {
             return Err(AllocError::BurstTooLong { asked: n, room: N });
-        };
-        free(
-            room.as_mut_ptr().cast(),
-            std::mem::take(&mut self.len),
-            self.pool,
-        );
-        pool.headers_into(room)?;
+        }
+        self.clear();
+        pool.headers_into(&mut self.packets[..n])?;
         self.pool = Some(pool.raw().pool_ref());
         self.len = n;
         Ok(())

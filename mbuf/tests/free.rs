@@ -14,7 +14,7 @@ const ROOM: Room = Room {
 };
 
 /// `pinned.rs` runs all of this over pools whose rooms are in memory of the caller's.
-#[allow(dead_code)]
+#[allow(dead_code, reason = "as a module of that file it has another above it")]
 const PINNED: bool = false;
 
 fn pool(capacity: usize, cache: usize) -> MbufPool {

@@ -2,51 +2,12 @@
 
 mod common;
 
+use common::owner::{inside, times, with};
 use common::uncached;
-use mbuf::{
-    BufferSet, External, FreeStrategy, Mbuf, MbufPool, Packet, Room, TxMbuf, free_bulk_with,
-};
+use mbuf::{External, FreeStrategy, Mbuf, MbufPool, Packet, Room, TxMbuf, free_bulk_with};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-/// Bytes inside of the owner; counts how often it is dropped.
-struct Inside {
-    bytes: [u8; 64],
-    dropped: Arc<AtomicUsize>,
-}
-
-impl AsRef<[u8]> for Inside {
-    fn as_ref(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
-impl Drop for Inside {
-    fn drop(&mut self) {
-        self.dropped.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-fn inside() -> (External, Arc<AtomicUsize>) {
-    let dropped = Arc::new(AtomicUsize::new(0));
-    let bytes = std::array::from_fn(|at| at as u8);
-    let owner = Inside {
-        bytes,
-        dropped: dropped.clone(),
-    };
-    (External::from_owner(owner), dropped)
-}
-
-fn times(count: &AtomicUsize) -> usize {
-    count.load(Ordering::Relaxed)
-}
-
-fn with(set: &BufferSet, storage: impl Into<External>) -> Mbuf {
-    let mut m = set.header().unwrap();
-    m.attach(storage).unwrap();
-    m
-}
 
 /// Each holds the one before: letting the last go must not take a stack frame for each.
 #[test]

@@ -24,7 +24,10 @@ fn fault_v1_bursts_of_any_length_are_filled_and_freed() {
             packet.check().unwrap();
         }
     }
-    // Filled again while full: what was there went back first.
+    // Filled again while full: what was there went back first, also where fewer are asked for.
+    burst.fill(set.mbuf_pool(), 3).unwrap();
+    assert_eq!((burst.len(), set.in_use()), (3, 3));
+    burst.fill(set.mbuf_pool(), 600).unwrap();
     burst.fill(set.mbuf_pool(), 600).unwrap();
     assert_eq!(set.in_use(), 600);
     assert!(burst.iter().all(|packet| packet.pkt_len() == 0));

@@ -112,7 +112,7 @@ impl Slot {
     /// Pops the newest `out.len()` objects, in the order in which they were put, if there are as many.
     ///
     /// In that order it is one plain copy; reversed, it took 1.5 to 1.8 times as long as that, and what
-    /// was put next 1.3 to 2.7 times (its wide loads met narrow stores that were still under way).
+    /// was put next 1.5 to 2.6 times (its wide loads met narrow stores that were still under way).
     ///
     /// # Safety
     /// As for [`Self::pop`].

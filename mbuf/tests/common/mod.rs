@@ -1,6 +1,8 @@
 //! Random packets and the checks that every test file shares.
 
-#![allow(dead_code)] // each test binary uses its own part
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+pub mod owner;
 
 use fastrand::Rng;
 use mbuf::{BufferSet, Mbuf, Packet};

@@ -1,5 +1,5 @@
 //! What the tests share: endpoints, pools whose gets can fail, packets read back by an independent parser.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::cell::RefCell;
 use std::rc::Rc;
