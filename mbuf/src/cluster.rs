@@ -80,15 +80,15 @@ impl ClusterPtr {
         unsafe { self.0.cast::<u8>().add(CLUSTER_HEADER_LEN) }
     }
 
-    /// Gives up one reference; true when it was the last, and the cluster is the caller's to put,
-    /// wiped if anybody asked for it.
+    /// Gives up `references`, at least one; true when the last was among them, and the cluster is
+    /// the caller's to put, wiped if anybody asked for it.
     ///
     /// # Safety
-    /// The caller owns the reference.
+    /// The caller owns the references.
     #[inline(always)]
-    pub(crate) unsafe fn release(self) -> bool {
+    pub(crate) unsafe fn release(self, references: u32) -> bool {
         // SAFETY: by contract; after the last release nobody else has the cluster.
-        match unsafe { self.get() }.count.release() {
+        match unsafe { self.get() }.count.release(references) {
             Released::Shared => false,
             Released::Last => true,
             Released::LastToWipe => {

@@ -63,20 +63,23 @@ impl Count {
         self.0.load(Ordering::Relaxed) & WIPE != 0
     }
 
-    /// Gives up the caller's reference. After the last one the count rests again.
+    /// Gives up `n` references, at least one, all of them the caller's.
     #[inline(always)]
-    pub(crate) fn release(&self) -> Released {
-        if self.0.load(Ordering::Acquire) == 1 {
-            Released::Last
-        } else {
-            self.release_shared()
+    pub(crate) fn release(&self, n: u32) -> Released {
+        if self.0.load(Ordering::Acquire) != n {
+            return self.release_shared(n);
         }
+        // All there are, so nobody is left to make another.
+        if n != 1 {
+            self.0.store(1, Ordering::Relaxed);
+        }
+        Released::Last
     }
 
     #[inline]
-    fn release_shared(&self) -> Released {
-        let before = self.0.fetch_sub(1, Ordering::Release);
-        if before & !WIPE != 1 {
+    fn release_shared(&self, n: u32) -> Released {
+        let before = self.0.fetch_sub(n, Ordering::Release);
+        if before & !WIPE != n {
             return Released::Shared;
         }
         // A load rather than a fence, so that race detectors see the edge.
@@ -99,9 +102,25 @@ mod tests {
         let count = Count::new();
         count.retain();
         assert_eq!(count.get(), 2);
-        assert_eq!(count.release(), Released::Shared);
-        assert_eq!(count.release(), Released::Last);
+        assert_eq!(count.release(1), Released::Shared);
+        assert_eq!(count.release(1), Released::Last);
         assert!(count.is_one());
+    }
+
+    #[test]
+    fn many_references_are_given_up_at_once() {
+        let count = Count::new();
+        for _ in 0..4 {
+            count.retain();
+        }
+        assert_eq!(count.release(3), Released::Shared);
+        assert_eq!(count.get(), 2);
+        assert_eq!(count.release(2), Released::Last);
+        assert!(count.is_one());
+        count.retain();
+        count.ask_wipe();
+        assert_eq!(count.release(2), Released::LastToWipe);
+        assert!(count.is_one() && !count.wipes());
     }
 
     #[test]
@@ -113,11 +132,11 @@ mod tests {
             (count.get(), count.is_one(), count.wipes()),
             (2, false, true)
         );
-        assert_eq!(count.release(), Released::Shared);
+        assert_eq!(count.release(1), Released::Shared);
         assert!(count.is_one() && count.wipes());
-        assert_eq!(count.release(), Released::LastToWipe);
+        assert_eq!(count.release(1), Released::LastToWipe);
         assert!(count.is_one() && !count.wipes());
-        assert_eq!(count.release(), Released::Last);
+        assert_eq!(count.release(1), Released::Last);
     }
 }
 
@@ -129,7 +148,7 @@ mod loom_tests {
 
     fn let_go(shared: &(Count, UnsafeCell<u32>)) {
         shared.1.with(|p| unsafe { *p });
-        if shared.0.release() != Released::Shared {
+        if shared.0.release(1) != Released::Shared {
             shared.1.with_mut(|p| unsafe { *p += 1 });
         }
     }
@@ -155,6 +174,29 @@ mod loom_tests {
         });
     }
 
+    /// Two threads give up two references each, by one subtraction.
+    #[test]
+    fn loom_last_of_many_references_is_exclusive() {
+        loom::model(|| {
+            let shared = Arc::new((Count::new(), UnsafeCell::new(0)));
+            for _ in 0..3 {
+                shared.0.retain();
+            }
+            let go = |shared: &(Count, UnsafeCell<u32>)| {
+                shared.1.with(|p| unsafe { *p });
+                if shared.0.release(2) != Released::Shared {
+                    shared.1.with_mut(|p| unsafe { *p += 1 });
+                }
+            };
+            let other = shared.clone();
+            let t = loom::thread::spawn(move || go(&other));
+            go(&shared);
+            t.join().unwrap();
+            assert_eq!(shared.1.with(|p| unsafe { *p }), 1);
+            assert!(shared.0.is_one(), "resting state is restored");
+        });
+    }
+
     /// A holder that sees itself alone may write, whatever the other did before it let go.
     #[test]
     fn loom_sole_holder_may_write() {
@@ -164,7 +206,7 @@ mod loom_tests {
             let other = shared.clone();
             let t = loom::thread::spawn(move || {
                 other.1.with(|p| unsafe { *p });
-                other.0.release();
+                other.0.release(1);
             });
             if shared.0.is_one() {
                 shared.1.with_mut(|p| unsafe { *p = 7 });
@@ -183,7 +225,7 @@ mod loom_tests {
                 if asks {
                     shared.0.ask_wipe();
                 }
-                match shared.0.release() {
+                match shared.0.release(1) {
                     Released::Shared => {}
                     Released::Last => panic!("the wish is lost"),
                     Released::LastToWipe => shared.1.with_mut(|p| unsafe { *p += 1 }),

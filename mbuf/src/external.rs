@@ -74,15 +74,16 @@ impl RecordPtr {
         External(self)
     }
 
-    /// Gives up one reference; true when it was the last, and the record is the caller's to destroy.
-    /// Its bytes are wiped then, if anybody asked for it and they are writable.
+    /// Gives up `references`, at least one; true when the last was among them, and the record is the
+    /// caller's to destroy. Its bytes are wiped then, if anybody asked for it and they are writable.
     ///
     /// # Safety
-    /// The caller owns the reference.
-    pub(crate) unsafe fn release(self) -> bool {
+    /// The caller owns the references.
+    #[inline]
+    pub(crate) unsafe fn release(self, references: u32) -> bool {
         // SAFETY: by contract; after the last release nobody else has the record.
         unsafe {
-            let released = self.count().release();
+            let released = self.count().release(references);
             if released == Released::LastToWipe && self.extent().1 {
                 wipe::bytes(self.data(), self.extent().0);
             }
@@ -267,7 +268,7 @@ impl Drop for External {
         let mut later = Later::new();
         // SAFETY: the handle's reference, which ends here.
         unsafe {
-            if self.0.release() {
+            if self.0.release(1) {
                 later.push(self.0);
             }
         }

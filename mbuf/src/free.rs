@@ -11,9 +11,11 @@
 //! | `direct` | pointers written straight into the pool's thread cache, one comparison per mbuf |
 
 mod direct;
+mod held;
 mod lane;
 mod later;
 mod mixed;
+mod odd;
 pub mod raw;
 mod runs;
 mod staged;
@@ -112,15 +114,21 @@ pub fn free_bulk_with<P: Packet>(how: FreeStrategy, slots: &mut [Option<P>]) {
             }
         }
         match how {
-            FreeStrategy::Each => {
-                for &ptr in slots.iter().flatten() {
-                    free_packet_with(ptr, &mut later);
-                }
-            }
+            FreeStrategy::Each => free_each(&slots, &mut later),
             FreeStrategy::Staged => staged::free(&slots, &mut later),
             FreeStrategy::Runs => runs::free(&slots, &mut later),
             FreeStrategy::Direct => direct::free(slots, &mut later),
         }
+    }
+}
+
+/// # Safety
+/// Every `Some` owns one reference of a packet, and no slot is read again.
+#[inline(always)]
+unsafe fn free_each(slots: &[Option<HeaderPtr>], later: &mut Later) {
+    for &ptr in slots.iter().flatten() {
+        // SAFETY: the slot's reference is given up here.
+        unsafe { free_packet_with(ptr, later) };
     }
 }
 
@@ -231,7 +239,7 @@ unsafe fn restore(seg: HeaderPtr, word: u64, later: &mut Later) {
             }
             if let Some(storage) = seg.fields().storage {
                 let cluster = storage.cluster();
-                if cluster.release() {
+                if cluster.release(1) {
                     cluster.get().pool.put(cluster.object());
                 }
             }
@@ -270,10 +278,10 @@ pub(crate) unsafe fn release_storage(storage: StoragePtr, word: u64, later: &mut
     unsafe {
         if word & word::EXTERN == 0 {
             let cluster = storage.cluster();
-            if cluster.release() {
+            if cluster.release(1) {
                 cluster.get().pool.put(cluster.object());
             }
-        } else if storage.record().release() {
+        } else if storage.record().release(1) {
             later.push(storage.record());
         }
     }

@@ -15,7 +15,8 @@ use crate::sync::{AtomicU64, Ordering};
 
 /// One reference in the count, which is the low half of the word.
 const ONE: u64 = 1;
-const COUNT: u64 = u32::MAX as u64;
+/// Where the count is.
+pub(crate) const COUNT: u64 = u32::MAX as u64;
 /// Above this a count is taken for a leak loop; the process ends before it can wrap.
 const COUNT_LIMIT: u64 = i32::MAX as u64;
 /// `next` of the header is not null.
@@ -48,6 +49,12 @@ pub(crate) const fn resting_of(word: u64) -> u64 {
 #[inline(always)]
 pub(crate) const fn count(word: u64) -> u64 {
     word & COUNT
+}
+
+/// `word` with one reference.
+#[inline(always)]
+pub(crate) const fn sole(word: u64) -> u64 {
+    word & !COUNT | ONE
 }
 
 /// The free word of one header.

@@ -1,18 +1,23 @@
 //! `direct`: one comparison per mbuf, and its pointer written into the pool's thread cache.
 //!
-//! The cache of the first packet's pool is kept open. Mbufs of other pools are put as runs where
-//! they come in runs, else one by one; where two pools take turns from the start, no cache is
-//! opened and both are kept at hand instead (`mixed`).
+//! The cache of the first packet's pool is kept open, and groups of eight that rest are written into it
+//! as they stand. What is between them is taken one by one (`odd`); storage that the first packets
+//! refer to is given up beforehand, which leaves them plain (`held`). Arrays for which an open cache
+//! would not pay, short ones and those in which two pools take turns, are freed with both pools at hand
+//! (`mixed`).
 
-use super::lane::{Lane, Spot};
+use super::held::{is_stored, restore_leading};
+use super::lane::Lane;
+use super::odd::free_odd;
 use super::raw::Slots;
-use super::{Later, mixed, restore, runs, successor};
+use super::{Later, mixed, runs};
 use crate::header::HeaderPtr;
-use crate::word::{self, resting_of};
+use crate::word;
+use std::ops::ControlFlow;
 use std::ptr::NonNull;
 
 /// Slots that are looked at together: the end of the array and the room left are tested once.
-const GROUP: usize = 8;
+pub(super) const GROUP: usize = 8;
 
 /// Frees the packets in `slots`.
 ///
@@ -26,12 +31,22 @@ pub(super) unsafe fn free(mut slots: Slots<'_>, later: &mut Later) {
             return;
         };
         let few = slots.len() <= GROUP;
+        let word = head.word().load();
         if few {
-            match first_unlike(head, &slots) {
+            let mut unlike = first_unlike(head, &slots);
+            if unlike == Unlike::Compound && is_stored(word) {
+                restore_leading(slots.iter().flatten(), later);
+                unlike = first_unlike(head, &slots);
+            }
+            match unlike {
                 Unlike::Nothing => return head.fields().pool.put_bulk(objects(&slots)),
                 Unlike::Single => return mixed::free(&slots, later),
                 Unlike::Compound => {}
             }
+        } else if is_stored(word) {
+            restore_leading(slots.iter().flatten(), later);
+        } else if word::count(word) > 1 {
+            return mixed::free(&slots, later);
         }
         let mut lane = Lane::open(head);
         if !lane.hold() {
@@ -48,8 +63,13 @@ pub(super) unsafe fn free(mut slots: Slots<'_>, later: &mut Later) {
             rest = &mut rest[done..];
         }
         while !rest.is_empty() {
-            let done = free_odd(&mut lane, rest, later);
-            rest = &mut rest[done..];
+            match free_odd(&mut lane, rest, later) {
+                ControlFlow::Continue(done) => rest = &mut rest[done..],
+                ControlFlow::Break(done) => {
+                    drop(lane);
+                    return mixed::free_singly(&rest[done..], later);
+                }
+            }
             let done = free_resting(&mut lane, rest);
             rest = &mut rest[done..];
         }
@@ -59,6 +79,7 @@ pub(super) unsafe fn free(mut slots: Slots<'_>, later: &mut Later) {
 
 /// What a short array has that is not like its first packet, which decides how it is freed: opening
 /// a cache would not pay for all.
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Unlike {
     /// Nothing: all rest and are of one pool.
     Nothing,
@@ -99,7 +120,7 @@ unsafe fn first_unlike(head: HeaderPtr, slots: &[Option<HeaderPtr>]) -> Unlike {
 /// # Safety
 /// No slot is `None`.
 #[inline(always)]
-unsafe fn objects(slots: &[Option<HeaderPtr>]) -> &[NonNull<u8>] {
+pub(super) unsafe fn objects(slots: &[Option<HeaderPtr>]) -> &[NonNull<u8>] {
     // SAFETY: `Some(HeaderPtr)` and `NonNull<u8>` have the same layout.
     unsafe { &*(std::ptr::from_ref(slots) as *const [NonNull<u8>]) }
 }
@@ -127,163 +148,4 @@ unsafe fn free_resting(lane: &mut Lane, slots: &mut [Option<HeaderPtr>]) -> usiz
     // SAFETY: lent above.
     unsafe { lane.settle(spot) };
     done
-}
-
-/// Frees the leading packets, whatever they are, until a whole group has been as it mostly is;
-/// says how many slots it has dealt with, at least one if there are any.
-///
-/// # Safety
-/// As for [`free`]: what was freed is given up.
-#[inline(never)]
-unsafe fn free_odd(lane: &mut Lane, slots: &mut [Option<HeaderPtr>], later: &mut Later) -> usize {
-    let mut spot = lane.spot();
-    let mut calm = 0;
-    let mut at = 0;
-    // SAFETY: each slot's reference is given up and the slot emptied.
-    unsafe {
-        while calm < GROUP && at < slots.len() {
-            let slot = slots[at].take();
-            at += 1;
-            let Some(head) = slot else {
-                calm = 0;
-                continue;
-            };
-            let word = head.word().load();
-            if word == spot.rests && spot.room > 0 {
-                spot.push(head);
-                calm += 1;
-                continue;
-            }
-            calm = 0;
-            if word::count(word) > 1 && !head.word().release(word) {
-                continue;
-            }
-            if word & word::NEXT != 0 {
-                spot = free_chain(lane, spot, head, word, later);
-                continue;
-            }
-            lane.settle(spot);
-            if word == resting_of(word) && word != lane.rests() {
-                let run = put_run(head, word, &mut slots[at..]);
-                at += run;
-                if run >= GROUP - 1 {
-                    return at;
-                }
-            } else {
-                at += free_clustered(lane, head, word, &mut slots[at..], later);
-            }
-            spot = lane.spot();
-        }
-        lane.settle(spot);
-    }
-    at
-}
-
-/// Frees a chain.
-///
-/// # Safety
-/// The caller owns the chain, whose head's word is `word`.
-#[inline(always)]
-unsafe fn free_chain(
-    lane: &mut Lane,
-    mut spot: Spot,
-    head: HeaderPtr,
-    word: u64,
-    later: &mut Later,
-) -> Spot {
-    // SAFETY: the head's count owned the chain, and the caller does now.
-    unsafe {
-        let mut next = Some((head, word));
-        while let Some((seg, word)) = next {
-            next = successor(seg, word);
-            let resting = resting_of(word);
-            if word & word::STORAGE == 0 && resting == spot.rests && spot.room > 0 {
-                seg.word().set(resting);
-                spot.push(seg);
-            } else {
-                lane.settle(spot);
-                free_clustered(lane, seg, word, &mut [], later);
-                return lane.spot();
-            }
-        }
-    }
-    spot
-}
-
-/// Frees a chain, or the rest of one, whose segments have storage besides their room, or for which
-/// there is no room in the cache; and packets with such storage in the slots that follow: says how many
-/// slots that were. Out of line: the loops that call it keep their registers for what is common.
-///
-/// # Safety
-/// As for [`free_chain`]; the slots own their packets; the spot is settled.
-#[inline(never)]
-unsafe fn free_clustered(
-    lane: &mut Lane,
-    head: HeaderPtr,
-    word: u64,
-    slots: &mut [Option<HeaderPtr>],
-    later: &mut Later,
-) -> usize {
-    let mut spot = lane.spot();
-    let mut at = 0;
-    let mut packet = Some((head, word));
-    // SAFETY: the caller owns the chain. A cluster is put when its last reference has been given
-    // up; its pool is not the lane's, which is one of mbufs.
-    unsafe {
-        while let Some((seg, word)) = packet {
-            packet = successor(seg, word);
-            restore(seg, word, later);
-            let resting = resting_of(word);
-            if resting == spot.rests && spot.room > 0 {
-                spot.push(seg);
-            } else {
-                lane.settle(spot);
-                lane.put(seg, resting);
-                spot = lane.spot();
-            }
-            if packet.is_none() {
-                packet = slots.get_mut(at).and_then(|slot| take_clustered(slot));
-                at += packet.is_some() as usize;
-            }
-        }
-        lane.settle(spot);
-    }
-    at
-}
-
-/// The packet in the slot, if its only owner is the slot and it begins with storage besides its room.
-///
-/// # Safety
-/// The slot owns its packet, which is the caller's if there is an answer.
-#[inline(always)]
-unsafe fn take_clustered(slot: &mut Option<HeaderPtr>) -> Option<(HeaderPtr, u64)> {
-    let mbuf = (*slot)?;
-    // SAFETY: owned by the slot.
-    let word = unsafe { mbuf.word().load() };
-    if word & word::STORAGE == 0 || word::count(word) != 1 {
-        return None;
-    }
-    *slot = None;
-    Some((mbuf, word))
-}
-
-/// Puts a resting mbuf of a pool that is not the lane's, and those like it that follow; says how
-/// many slots that were, and empties them.
-///
-/// # Safety
-/// The caller owns the mbuf, whose word is `word`, and the slots own their packets.
-#[inline(never)]
-unsafe fn put_run(head: HeaderPtr, word: u64, slots: &mut [Option<HeaderPtr>]) -> usize {
-    // SAFETY: mbufs whose word is the head's rest and are of its pool.
-    unsafe {
-        let alike = |slot: &Option<HeaderPtr>| slot.is_some_and(|m| m.word().load() == word);
-        let pool = head.fields().pool;
-        let run = slots.iter().take_while(|slot| alike(slot)).count();
-        if run > 0 {
-            pool.put_bulk(objects(&slots[..run]));
-            slots[..run].fill(None);
-        }
-        pool.put(head.0.cast());
-        run
-    }
 }

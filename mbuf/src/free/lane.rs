@@ -16,6 +16,7 @@ pub(super) struct Lane {
 }
 
 /// Where the next pointers go. A copy of what the cursor says, to be kept in registers.
+#[derive(Clone, Copy)]
 pub(super) struct Spot {
     at: *mut NonNull<u8>,
     pub room: usize,
@@ -105,12 +106,6 @@ impl Lane {
     pub(super) unsafe fn settle(&mut self, spot: Spot) {
         // SAFETY: so many were written since.
         unsafe { self.cursor.advance(self.cursor.room() - spot.room) };
-    }
-
-    /// The free word of an mbuf that may be put here as it stands.
-    #[inline(always)]
-    pub(super) fn rests(&self) -> u64 {
-        self.rests
     }
 
     /// Puts an mbuf of any pool. The spot is settled.

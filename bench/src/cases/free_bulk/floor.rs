@@ -6,7 +6,6 @@
 use super::Free;
 use mbuf::Packet;
 use mbuf::raw::{Raw, resting_of, slots_of};
-use mempool::PutCursor;
 
 /// One pool, nothing odd.
 pub(in crate::cases) struct Flat;
@@ -188,27 +187,16 @@ impl<const SEGMENTS: usize> Free for Chains<SEGMENTS> {
             let mut cursor = slots[0].unwrap_unchecked().pool().open_put();
             for slot in slots.iter() {
                 let mut segment = *slot;
-                for _ in 0..SEGMENTS {
+                for behind in (0..SEGMENTS).rev() {
                     let Some(mbuf) = segment else { wrong_shape() };
                     segment = mbuf.next();
-                    put(&mut cursor, mbuf);
+                    if behind > 0 {
+                        mbuf.rest();
+                    }
+                    cursor.push(mbuf.object());
                 }
             }
             slots.fill(None);
         }
-    }
-}
-
-/// # Safety
-/// The caller owns `mbuf`, which is of the cursor's pool.
-#[inline(always)]
-unsafe fn put(cursor: &mut PutCursor, mbuf: Raw) {
-    // SAFETY: by contract.
-    unsafe {
-        let word = mbuf.word();
-        if word != resting_of(word) {
-            mbuf.rest();
-        }
-        cursor.push(mbuf.object());
     }
 }
