@@ -149,6 +149,16 @@ impl Header {
 pub(crate) struct HeaderPtr(pub NonNull<Header>);
 
 impl HeaderPtr {
+    /// Where line 1 is; not to be accessed through this.
+    #[inline(always)]
+    pub(crate) fn line1(self) -> NonNull<u8> {
+        let line1 = self
+            .0
+            .as_ptr()
+            .wrapping_byte_add(std::mem::offset_of!(Header, meta));
+        NonNull::new(line1.cast()).unwrap_or(self.0.cast())
+    }
+
     /// The free word.
     ///
     /// # Safety

@@ -54,7 +54,7 @@ impl Mbuf {
         let asked = self.pkt_len() - self.first().len();
         let have = self.first().tailroom();
         if asked > have {
-            return Err(NoRoom { asked, have });
+            return Err(NoRoom::in_segment(self.first(), asked, have));
         }
         if let Some(rest) = self.detach_behind(0) {
             self.fill_end_from(&rest, asked);

@@ -44,7 +44,6 @@ impl BufferSet {
 /// Makes the bytes of `fresh`, which [`BufferSet::storage_for`] made for this segment, those of
 /// `seg`. The lengths of the packet around `seg` are the caller's to keep. What `seg` had is
 /// returned, empty, to be dropped when the edit is done: an owner of external storage may unwind.
-#[must_use]
 pub(super) fn adopt(seg: &mut RawSegmentMut<'_>, mut fresh: Mbuf) -> Mbuf {
     let (ours, theirs) = (*seg.view().fields(), *fresh.first().fields());
     take_storage(seg, &theirs);

@@ -54,7 +54,7 @@ impl Mbuf {
     /// Removes `n` bytes behind segment `index`, and the segments that run empty in front there.
     /// There are as many. Those segments are returned, to be dropped when the edit is done: an owner
     /// of external storage may unwind.
-    #[must_use]
+    #[must_use = "to be dropped last"]
     pub(super) fn consume_behind(&mut self, index: usize, n: usize) -> Chain {
         let mut gone = Chain::new();
         let mut rest = self.detach_behind(index);
