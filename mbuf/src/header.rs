@@ -149,14 +149,14 @@ impl Header {
 pub(crate) struct HeaderPtr(pub NonNull<Header>);
 
 impl HeaderPtr {
-    /// Where line 1 is; not to be accessed through this.
+    /// Where line 0 and line 1 are, to be asked for and not to be accessed.
     #[inline(always)]
-    pub(crate) fn line1(self) -> NonNull<u8> {
-        let line1 = self
-            .0
-            .as_ptr()
-            .wrapping_byte_add(std::mem::offset_of!(Header, meta));
-        NonNull::new(line1.cast()).unwrap_or(self.0.cast())
+    pub(crate) fn lines(self) -> [*const u8; 2] {
+        let start = self.0.as_ptr().cast_const().cast::<u8>();
+        [
+            start,
+            start.wrapping_add(std::mem::offset_of!(Header, meta)),
+        ]
     }
 
     /// The free word.

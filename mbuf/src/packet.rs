@@ -18,7 +18,6 @@ use crate::set::BufferSet;
 use crate::tag::{self, Tag, Tags};
 use crate::word;
 use std::io::IoSlice;
-use std::ptr::NonNull;
 
 /// Keeps [`Packet`] to this crate: bulk free relies on what its implementors look like in memory.
 pub trait Sealed {
@@ -68,7 +67,7 @@ pub trait Packet: Sealed {
     #[doc(alias = "rte_mbuf_prefetch_part1")]
     #[inline(always)]
     fn prefetch_header(&self) {
-        prefetch::line(self.raw().0.0);
+        prefetch::line(self.raw().0.lines()[0]);
     }
 
     /// Asks for the line of the header that says how the packet was received, what a device shall do with
@@ -76,14 +75,14 @@ pub trait Packet: Sealed {
     #[doc(alias = "rte_mbuf_prefetch_part2")]
     #[inline(always)]
     fn prefetch_meta(&self) {
-        prefetch::line(self.raw().0.line1());
+        prefetch::line(self.raw().0.lines()[1]);
     }
 
     /// Asks for the line in which the data begin. Where they are is read from the header, which is
     /// therefore better here already.
     #[inline(always)]
     fn prefetch_data(&self) {
-        prefetch::line(NonNull::from(self.first().data()).cast::<u8>());
+        prefetch::line(self.first().data().as_ptr());
     }
 
     /// Bytes in the packet.

@@ -1,16 +1,13 @@
 //! Hints that a packet is about to be looked at.
 
-use std::ptr::NonNull;
-
 /// Asks for the cache line at `at`. Nothing happens where there is no such instruction.
 #[inline(always)]
-pub(crate) fn line<T>(at: NonNull<T>) {
-    let at = at.as_ptr().cast_const().cast::<i8>();
+pub(crate) fn line(at: *const u8) {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     // SAFETY: SSE is part of x86-64; a hint neither accesses memory that the program can see nor faults,
     // whatever the address.
     unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at);
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
     }
     #[cfg(all(target_arch = "aarch64", not(miri)))]
     // SAFETY: as above.

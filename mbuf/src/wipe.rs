@@ -83,7 +83,7 @@ impl Mbuf {
     /// whoever that is. The wish of one holder cannot be taken back by another.
     ///
     /// It holds for segments that the packet has now, for storage that they are given later, and for
-    /// segments to which an edit moves their bytes. Byte copies of the packet are packets of their own
+    /// segments to which an edit moves their bytes, fields or tags. Byte copies of the packet are packets of their own
     /// and have no such wish, and what is written to a new segment has none either.
     ///
     /// Returns false when a segment's bytes are in external memory that nobody may write, and which

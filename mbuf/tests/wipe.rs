@@ -337,3 +337,52 @@ fn a_wish_goes_along_with_bytes_that_are_packed_into_another_packet() {
         assert_eq!(secret_is_left(&set), !asked);
     }
 }
+
+/// Tags go to another mbuf when one comes in front, or the packet is cut.
+#[test]
+fn a_wish_goes_along_with_tags_and_fields_that_an_edit_moves() {
+    const SECRET: &[u8] = b"kept in a tag";
+    type Edit = fn(&mut Mbuf, &BufferSet) -> Option<Mbuf>;
+    let edits: [(&str, Edit); 4] = [
+        ("prepend_with", |m, set| {
+            m.prepend_with(200, set).unwrap();
+            None
+        }),
+        ("split at the start", |m, set| m.split(0, set).ok()),
+        ("split between", |m, set| m.split(100, set).ok()),
+        ("split at the end", |m, set| m.split(200, set).ok()),
+    ];
+    for (name, edit) in edits {
+        for asked in [true, false] {
+            let area = PrivateArea {
+                fields: 16,
+                tags: 64,
+            };
+            let set = BufferSet::builder(4).private(area);
+            let set = set.configure(|b| b.cache(0)).build().unwrap();
+            let mut m = set.header().unwrap();
+            m.append(100).unwrap();
+            m.add_tag(7, SECRET).unwrap();
+            m.private_mut()[..SECRET.len()].copy_from_slice(SECRET);
+            if asked {
+                m.wipe_on_free();
+            }
+            let mut behind = set.header().unwrap();
+            behind.append(100).unwrap();
+            m.cat(behind);
+            let cut = edit(&mut m, &set);
+            drop((m, cut));
+            let pool = set.mbuf_pool().raw();
+            let objects: Vec<_> = (0..4).map(|_| pool.get().unwrap()).collect();
+            let found = objects.iter().any(|object| {
+                // SAFETY: just got; so large, and initialised.
+                let bytes =
+                    unsafe { std::slice::from_raw_parts(object.as_ptr(), pool.object_size()) };
+                bytes.windows(SECRET.len()).any(|window| window == SECRET)
+            });
+            assert_eq!(found, !asked, "{name}");
+            // SAFETY: got above, and not written.
+            unsafe { pool.pool_ref().put_bulk(&objects) };
+        }
+    }
+}

@@ -6,6 +6,7 @@ use crate::error::{AllocError, EditError, OutOfRange};
 use crate::handle::Mbuf;
 use crate::packet::Packet;
 use crate::set::BufferSet;
+use crate::wipe;
 
 impl Mbuf {
     /// Opens `n` bytes in front and lends them: in the headroom of the first segment, else in a
@@ -32,6 +33,9 @@ impl Mbuf {
             // As many bytes of storage were asked for.
             let placed = front.align_end(n).is_ok() && front.append(n).is_ok();
             debug_assert!(placed, "room for {n} bytes was asked for");
+            if wipe::asked_of(self.first()) {
+                front.wipe_on_free(); // fields and tags come in
+            }
             front.move_header_from(self);
             std::mem::swap(self, &mut front);
             self.cat(front);

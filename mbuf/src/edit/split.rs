@@ -36,11 +36,14 @@ impl Mbuf {
         } else {
             self.split_segments(at, set)?
         };
-        if at == 0 {
-            self.copy_header_from(&tail);
-        } else {
-            tail.copy_header_from(self);
+        let (to, from) = match at {
+            0 => (self, &tail),
+            _ => (&mut tail, &*self),
+        };
+        if wipe::asked_of(from.first()) {
+            to.first_raw().ask_wipe(); // fields and tags come in
         }
+        to.copy_header_from(from);
         Ok(tail)
     }
 
