@@ -20,6 +20,10 @@
 
 #![deny(unsafe_code)]
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod assemble;
 mod backend;
 pub mod checksum;

@@ -31,11 +31,27 @@ impl Mbuf {
 
     /// Gives an empty inline mbuf external storage; its data are all of the bytes. See [`External`].
     ///
+    /// What a `Vec` has of spare capacity is not initialised, and therefore neither data nor tailroom.
+    /// For tailroom, resize it first and [`attach_empty`](Self::attach_empty), or
+    /// [`trim_back`](Self::trim_back) what is not data yet.
+    ///
+    /// ```
+    /// # let set = mbuf::BufferSet::standard(64, 8)?;
+    /// use mbuf::Packet;
+    /// let mut bytes = Vec::with_capacity(2048);
+    /// bytes.extend_from_slice(b"data");
+    /// let mut m = set.header()?;
+    /// m.attach(bytes)?;
+    /// assert_eq!((m.first().len(), m.first().tailroom()), (4, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`AttachError`] when the first segment holds data or has other storage, or when there are more
     /// than 1 GiB of bytes: the mbuf is unchanged then, and this reference to the storage is given up.
     #[doc(alias = "rte_pktmbuf_attach_extbuf")]
     #[doc(alias = "MEXTADD")]
+    #[doc(alias = "m_extadd")]
     pub fn attach(&mut self, storage: impl Into<External>) -> Result<(), AttachError> {
         let storage = storage.into();
         let len = storage.len();

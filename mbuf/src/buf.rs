@@ -115,13 +115,15 @@ impl SharedMbuf {
     /// # let set = mbuf::BufferSet::standard(64, 8)?;
     /// let mut m = set.header()?;
     /// m.append(5)?.copy_from_slice(b"bytes");
-    /// let piece = m.into_shared().to_bytes().next().unwrap();
+    /// let mut pieces = m.into_shared().to_bytes();
+    /// let piece = pieces.next().unwrap();
+    /// drop(pieces);
     /// assert_eq!((&piece[..], set.in_use()), (&b"bytes"[..], 1));
     /// drop(piece);
     /// assert!(set.is_full());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn to_bytes(&self) -> impl ExactSizeIterator<Item = Bytes> {
+    pub fn to_bytes(&self) -> impl ExactSizeIterator<Item = Bytes> + use<> {
         let packet = self.clone();
         (0..self.nsegs()).map(move |segment| {
             Bytes::from_owner(Piece {

@@ -32,7 +32,7 @@ pub enum Broken {
         /// Its free word.
         word: u64,
     },
-    /// The free word says "has a cluster" exactly when there is one.
+    /// The free word says which storage there is besides the mbuf's own room: a cluster, external, or none.
     #[error("segment {segment}: free word {word:#x} and its storage disagree")]
     Storage {
         /// Which segment.
@@ -98,8 +98,12 @@ fn segment_is_whole(seg: Segment<'_>, segment: usize) -> Result<(), Broken> {
     if (word & word::NEXT != 0) != seg.next().is_some() {
         return Err(Broken::Link { segment, word });
     }
-    let cluster = matches!(seg.storage(), Storage::Cluster { .. });
-    if (word & word::CLUSTER != 0) != cluster {
+    let kind = match seg.storage() {
+        Storage::Inline => 0,
+        Storage::Cluster { .. } => word::CLUSTER,
+        Storage::External { .. } => word::EXTERN,
+    };
+    if word & (word::CLUSTER | word::EXTERN) != kind {
         return Err(Broken::Storage { segment, word });
     }
     let (lead, len, capacity) = (seg.lead(), seg.len(), seg.capacity());
@@ -206,8 +210,9 @@ mod tests {
             let linked = spoiled(segment, |_, _, word| word ^ bit);
             assert!(matches!(linked, Err(Broken::Link { segment: s, .. }) if s == segment));
         }
-        for segment in [0, 1] {
-            let stored = spoiled(segment, |_, _, word| word ^ word::CLUSTER);
+        let bits = [word::CLUSTER, word::EXTERN];
+        for (segment, bit) in [0, 1].into_iter().flat_map(|at| bits.map(|bit| (at, bit))) {
+            let stored = spoiled(segment, |_, _, word| word ^ bit);
             assert!(matches!(stored, Err(Broken::Storage { segment: s, .. }) if s == segment));
         }
         let outside = spoiled(1, |_, fields, word| {

@@ -112,7 +112,7 @@ pub(crate) fn read<'a>(
     }
     let room = scratch.len();
     let Some(dst) = scratch.get_mut(..len) else {
-        return Err(ReadError::Scratch(NoRoom {
+        return Err(ReadError::Scratch(NoRoom::TooSmall {
             asked: len,
             have: room,
         }));

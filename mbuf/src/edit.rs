@@ -55,7 +55,7 @@ impl Mbuf {
     pub fn prepend(&mut self, n: usize) -> Result<&mut [u8], NoRoom> {
         let have = self.first().headroom();
         if n > have {
-            return Err(NoRoom { asked: n, have });
+            return Err(NoRoom::in_segment(self.first(), n, have));
         }
         let mut seg = self.first_raw();
         seg.fields().pkt_len += n;
@@ -70,9 +70,10 @@ impl Mbuf {
     #[doc(alias = "rte_pktmbuf_append")]
     #[inline]
     pub fn append(&mut self, n: usize) -> Result<&mut [u8], NoRoom> {
-        let have = self.last_raw().view().tailroom();
+        let last = self.last_raw();
+        let have = last.view().tailroom();
         if n > have {
-            return Err(NoRoom { asked: n, have });
+            return Err(NoRoom::in_segment(last.view(), n, have));
         }
         self.first_raw().fields().pkt_len += n;
         self.last_raw().grow_back(n)
@@ -120,7 +121,7 @@ impl Mbuf {
     }
 
     /// Calls `edit` for each segment until it returns false.
-    fn for_each_segment(&mut self, mut edit: impl FnMut(RawSegmentMut<'_>) -> bool) {
+    pub(crate) fn for_each_segment(&mut self, mut edit: impl FnMut(RawSegmentMut<'_>) -> bool) {
         let mut at = Some(self.ptr());
         while let Some(ptr) = at {
             // SAFETY: segments of an exclusive packet are exclusive, `self` is mutably borrowed,
@@ -165,13 +166,13 @@ impl Mbuf {
     #[doc(alias = "rte_pktmbuf_reset_headroom")]
     pub fn set_lead(&mut self, n: usize) -> Result<(), NoRoom> {
         let seg = self.first();
-        let have = if seg.is_empty() && seg.is_writable() {
-            seg.capacity()
-        } else {
-            0
-        };
-        if n > have || !seg.is_empty() {
-            return Err(NoRoom { asked: n, have });
+        if !seg.is_empty() {
+            let (asked, len) = (n, seg.len());
+            return Err(NoRoom::NotEmpty { asked, len });
+        }
+        let have = if seg.is_writable() { seg.capacity() } else { 0 };
+        if n > have {
+            return Err(NoRoom::in_segment(seg, n, have));
         }
         self.first_raw().fields().off = n as u32;
         Ok(())
@@ -187,10 +188,7 @@ impl Mbuf {
         let capacity = self.first().capacity();
         match capacity.checked_sub(len) {
             Some(lead) => self.set_lead(lead & !7),
-            None => Err(NoRoom {
-                asked: len,
-                have: capacity,
-            }),
+            None => Err(NoRoom::in_segment(self.first(), len, capacity)),
         }
     }
 

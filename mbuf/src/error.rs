@@ -1,5 +1,7 @@
 //! What can go wrong, with the numbers.
 
+use crate::segment::Segment;
+use std::fmt;
 use thiserror::Error;
 
 /// A pool of buffers could not be made.
@@ -50,18 +52,39 @@ pub enum CreateError {
     },
 }
 
+/// Which buffers a pool holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Buffers {
+    /// Mbufs.
+    Mbufs,
+    /// Clusters.
+    Clusters {
+        /// Bytes that one holds.
+        class: usize,
+    },
+}
+
+impl fmt::Display for Buffers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mbufs => f.write_str("mbufs"),
+            Self::Clusters { class } => write!(f, "clusters of {class} bytes"),
+        }
+    }
+}
+
 /// No buffer could be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum AllocError {
     /// The pool ran short; nothing was taken.
-    #[error("pool of {size}-byte objects exhausted: asked {asked}, available {available}")]
+    #[error("{of}: {short}")]
     Exhausted {
-        /// Objects asked for.
-        asked: usize,
-        /// Objects that this thread could have had.
-        available: usize,
-        /// Bytes of one object of that pool.
-        size: usize,
+        /// Of what.
+        of: Buffers,
+        /// What the pool says: how many there were, here and in other threads' caches, and whether a
+        /// budget is used up.
+        short: mempool::Exhausted,
     },
     /// No cluster class is large enough.
     #[error("no cluster class holds {asked} bytes, the largest holds {largest}")]
@@ -119,13 +142,16 @@ pub enum AttachError {
     },
 }
 
-/// A range reaches past the data.
+/// A range reaches past the data, or a place lies behind its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("range of {len} bytes at {offset} is outside of {have} bytes")]
+#[error("{}", match .len {
+    0 => format!("byte {offset} is behind the end of {have} bytes"),
+    len => format!("range of {len} bytes at {offset} is outside of {have} bytes"),
+})]
 pub struct OutOfRange {
     /// Where the range begins.
     pub offset: usize,
-    /// Bytes in it.
+    /// Bytes in it; 0 for a place.
     pub len: usize,
     /// Bytes there are.
     pub have: usize,
@@ -142,16 +168,47 @@ impl OutOfRange {
     }
 }
 
-/// The storage has too little room where it was asked for.
-///
-/// Shared storage is read-only and therefore has none.
+/// There is no room where it was asked for, and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("asked for {asked} bytes of room, there are {have}")]
-pub struct NoRoom {
-    /// Bytes asked for.
-    pub asked: usize,
-    /// Bytes there are.
-    pub have: usize,
+#[non_exhaustive]
+pub enum NoRoom {
+    /// There are fewer bytes.
+    #[error("asked for {asked} bytes of room, there are {have}")]
+    TooSmall {
+        /// Bytes asked for.
+        asked: usize,
+        /// Bytes there are.
+        have: usize,
+    },
+    /// The storage is read-only: shared as long as there are several references to it; with only one it
+    /// is memory that nobody may write.
+    #[error("asked for {asked} bytes of room in read-only storage with {refs} references")]
+    ReadOnly {
+        /// Bytes asked for.
+        asked: usize,
+        /// References to the storage.
+        refs: usize,
+    },
+    /// Data can be placed in an empty segment only.
+    #[error("asked for {asked} bytes of room in front, but the segment holds {len} bytes already")]
+    NotEmpty {
+        /// Bytes asked for.
+        asked: usize,
+        /// Bytes in the segment.
+        len: usize,
+    },
+}
+
+impl NoRoom {
+    /// Why `seg` was seen to have `have` bytes of room only.
+    #[cold]
+    pub(crate) fn in_segment(seg: Segment<'_>, asked: usize, have: usize) -> Self {
+        if seg.is_writable() {
+            return Self::TooSmall { asked, have };
+        }
+        let refs = seg.storage_refs();
+        Self::ReadOnly { asked, refs }
+    }
 }
 
 /// A copy could not be made; the source is unchanged.

@@ -149,6 +149,16 @@ impl Header {
 pub(crate) struct HeaderPtr(pub NonNull<Header>);
 
 impl HeaderPtr {
+    /// Where line 0 and line 1 are, to be asked for and not to be accessed.
+    #[inline(always)]
+    pub(crate) fn lines(self) -> [*const u8; 2] {
+        let start = self.0.as_ptr().cast_const().cast::<u8>();
+        [
+            start,
+            start.wrapping_add(std::mem::offset_of!(Header, meta)),
+        ]
+    }
+
     /// The free word.
     ///
     /// # Safety

@@ -61,8 +61,12 @@
 //! shared packets as `Bytes`; `smoltcp` is for the example of that name.
 //!
 //! `unsafe` is confined to `header`, `cluster`, `external`, `owner`, `attach`, `wipe`, `handle`, `segment`,
-//! `chain`, `list`, `private`, `meta`, `history`, `check`, `packet`, `plain`, `buf`, `pool`, `pinned`, `free`, and
+//! `chain`, `list`, `private`, `meta`, `history`, `check`, `packet`, `plain`, `prefetch`, `buf`, `pool`, `pinned`, `free`, and
 //! of the edits to `edit`, `edit::surgery` and `edit::storage`; `DESIGN.md` beside this crate's sources holds the argument as a whole.
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 mod alloc;
 mod attach;
@@ -92,6 +96,7 @@ mod pinned;
 mod plain;
 mod plain_value;
 mod pool;
+mod prefetch;
 mod private;
 mod queue;
 mod segment;
@@ -109,7 +114,8 @@ pub use check::Broken;
 pub use copy::ByteSlices;
 pub use dump::{Dump, Hexdump};
 pub use error::{
-    AllocError, AttachError, CopyError, CreateError, EditError, NoRoom, OutOfRange, ReadError,
+    AllocError, AttachError, Buffers, CopyError, CreateError, EditError, NoRoom, OutOfRange,
+    ReadError,
 };
 pub use external::External;
 pub use fields::{Field, FieldError, FieldFlag, FieldRegistry, Place};

@@ -162,11 +162,17 @@ impl PacketList {
     #[doc(alias = "m_purge")]
     pub fn purge(&mut self) -> usize {
         let all = self.len;
+        let rest = Rest(self);
+        rest.0.free_all();
+        all
+    }
+
+    fn free_all(&mut self) {
         let mut burst = [const { None }; BURST];
         loop {
             let n = self.dequeue_bulk(&mut burst);
             if n == 0 {
-                return all;
+                return;
             }
             free_bulk(&mut burst[..n]);
         }
@@ -183,6 +189,17 @@ impl PacketList {
     pub(crate) fn note_dropped(&self) {
         if mempool::CHECKED {
             self.iter().for_each(|m| m.note(LifeEvent::Dropped));
+        }
+    }
+}
+
+/// Goes on with the others when an owner of external storage unwinds.
+struct Rest<'a>(&'a mut PacketList);
+
+impl Drop for Rest<'_> {
+    fn drop(&mut self) {
+        if !self.0.is_empty() {
+            self.0.free_all();
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::attach::MAX_STORAGE;
 use crate::cluster::{CLUSTER_HEADER_LEN, Cluster, ClusterPtr};
 use crate::count::Count;
-use crate::error::{AllocError, CreateError};
+use crate::error::{AllocError, Buffers, CreateError};
 use crate::free::raw::Slots;
 use crate::handle::Mbuf;
 use crate::header::{Fields, HEADER_LEN, Header, HeaderPtr, Home, SegFlags};
@@ -145,7 +145,8 @@ impl MbufPool {
         })
     }
 
-    /// The pool below, for its counts.
+    /// The pool below, for its counts. An object that is taken from it directly is no mbuf and belongs to
+    /// nobody; it must go back as it came.
     pub fn raw(&self) -> &RawPool {
         &self.raw
     }
@@ -191,7 +192,7 @@ impl MbufPool {
                 history::note(ptr, LifeEvent::Alloc);
                 Mbuf::from_raw(ptr)
             }),
-            Err(short) => Err(exhausted(&self.raw, short)),
+            Err(short) => Err(exhausted(Buffers::Mbufs, short)),
         }
     }
 
@@ -228,7 +229,7 @@ impl MbufPool {
     #[inline(always)]
     fn fresh_headers(&self, fresh: &mut [MaybeUninit<NonNull<u8>>]) -> Result<(), AllocError> {
         if let Err(short) = self.raw.get_bulk(fresh) {
-            return Err(exhausted(&self.raw, short));
+            return Err(exhausted(Buffers::Mbufs, short));
         }
         for object in fresh {
             // SAFETY: just written; a fresh object of this pool, as in `alloc`.
@@ -253,12 +254,8 @@ fn checked_room(asked: usize) -> Result<u32, CreateError> {
 
 #[cold]
 #[inline(never)]
-fn exhausted(pool: &RawPool, short: Exhausted) -> AllocError {
-    AllocError::Exhausted {
-        asked: short.asked,
-        available: short.available,
-        size: pool.object_size(),
-    }
+fn exhausted(of: Buffers, short: Exhausted) -> AllocError {
+    AllocError::Exhausted { of, short }
 }
 
 /// A pool of clusters of one size.
@@ -292,7 +289,8 @@ impl ClusterPool {
         Ok(Self { raw, size: class })
     }
 
-    /// The pool below, for its counts.
+    /// The pool below, for its counts. An object that is taken from it directly is no storage of
+    /// any mbuf, and must go back as it came.
     pub fn raw(&self) -> &RawPool {
         &self.raw
     }
@@ -326,7 +324,10 @@ impl ClusterPool {
                 unsafe { m.give_cluster(cluster.storage(), self.size) };
                 Ok(())
             }
-            Err(short) => Err(exhausted(&self.raw, short)),
+            Err(short) => {
+                let class = self.class();
+                Err(exhausted(Buffers::Clusters { class }, short))
+            }
         }
     }
 }

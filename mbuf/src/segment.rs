@@ -327,7 +327,7 @@ impl<'a> RawSegmentMut<'a> {
     pub(crate) fn grow_front(mut self, n: usize) -> Result<&'a mut [u8], NoRoom> {
         let have = self.view().headroom();
         if n > have {
-            return Err(NoRoom { asked: n, have });
+            return Err(NoRoom::in_segment(self.view(), n, have));
         }
         let fields = self.fields();
         fields.off -= n as u32;
@@ -340,7 +340,7 @@ impl<'a> RawSegmentMut<'a> {
     pub(crate) fn grow_back(mut self, n: usize) -> Result<&'a mut [u8], NoRoom> {
         let have = self.view().tailroom();
         if n > have {
-            return Err(NoRoom { asked: n, have });
+            return Err(NoRoom::in_segment(self.view(), n, have));
         }
         let old = self.view().len();
         self.fields().len += n as u32;

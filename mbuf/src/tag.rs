@@ -141,11 +141,11 @@ impl Mbuf {
         }
         let asked = stride(len);
         let Some(PrivateMut { head, tags, .. }) = private::view_mut(self) else {
-            return Err(NoRoom { asked, have: 0 }.into());
+            return Err(NoRoom::TooSmall { asked, have: 0 }.into());
         };
         let have = tags.len() - head.tags_used as usize;
         if asked > have {
-            return Err(NoRoom { asked, have }.into());
+            return Err(NoRoom::TooSmall { asked, have }.into());
         }
         let new = &mut tags[have - asked..have];
         new[..2].copy_from_slice(&id.to_ne_bytes());
@@ -203,11 +203,11 @@ impl Mbuf {
         }
         let (asked, ids) = (theirs.len(), from.tags().fold(0, |s, t| s | bit(t.id)));
         let Some(PrivateMut { head, tags, .. }) = private::view_mut(self) else {
-            return Err(NoRoom { asked, have: 0 }.into());
+            return Err(NoRoom::TooSmall { asked, have: 0 }.into());
         };
         let have = tags.len();
         let Some(start) = have.checked_sub(asked) else {
-            return Err(NoRoom { asked, have }.into());
+            return Err(NoRoom::TooSmall { asked, have }.into());
         };
         tags[start..].copy_from_slice(theirs);
         head.tags_used = asked as u16;

@@ -1,9 +1,11 @@
 //! Storage that is wiped before it goes back.
 
+use crate::copy::pieces;
 use crate::handle::Mbuf;
 use crate::header::{HeaderPtr, SegFlags};
 use crate::packet::Packet;
 use crate::private;
+use crate::segment::{RawSegmentMut, Segment};
 use crate::word::WIPE;
 use std::ptr::NonNull;
 
@@ -45,13 +47,44 @@ pub(crate) unsafe fn room(mbuf: HeaderPtr) {
     }
 }
 
+/// Whether the packet itself, and not only another sharer, has asked for this segment: where its bytes
+/// go, the wish goes.
+pub(crate) fn asked_of(seg: Segment<'_>) -> bool {
+    // SAFETY: the handle that is borrowed holds the segment.
+    unsafe { seg.ptr().word() }.load() & WIPE != 0
+}
+
+/// [`asked_of`] any segment that holds some of `[offset, offset + len)`.
+pub(crate) fn asked(packet: &Mbuf, offset: usize, len: usize) -> bool {
+    pieces(packet.segments(), offset, len).any(|piece| asked_of(piece.seg))
+}
+
+impl RawSegmentMut<'_> {
+    /// Asks that this segment be wiped; false when its bytes are in memory that nobody may write.
+    pub(crate) fn ask_wipe(&mut self) -> bool {
+        let seg = self.view();
+        // SAFETY: the segment is mutably borrowed, so that nobody else writes the word, and holds its
+        // storage.
+        unsafe {
+            let word = seg.ptr().word();
+            word.set(word.load() | WIPE);
+            let Some(storage) = seg.counted() else {
+                return true;
+            };
+            storage.count().ask_wipe();
+        }
+        !seg.fields().flags.contains(SegFlags::READ_ONLY)
+    }
+}
+
 impl Mbuf {
     /// Asks that all storage of the packet be wiped before it can be used again: whole rooms, fields
     /// and tags when the mbufs go back to their pool, clusters and external memory when their last holder lets go,
     /// whoever that is. The wish of one holder cannot be taken back by another.
     ///
-    /// It holds for segments that the packet has now, and for storage that they are given later. Byte
-    /// copies of the packet are packets of their own and have no such wish.
+    /// It holds for segments that the packet has now, for storage that they are given later, and for
+    /// segments to which an edit moves their bytes, fields or tags. Byte copies of the packet are packets of their own
+    /// and have no such wish, and what is written to a new segment has none either.
     ///
     /// Returns false when a segment's bytes are in external memory that nobody may write, and which
     /// is therefore left as it is; the others are marked all the same.
@@ -67,18 +100,10 @@ impl Mbuf {
     #[doc(alias = "M_ZEROIZE")]
     pub fn wipe_on_free(&mut self) -> bool {
         let mut all = true;
-        for seg in self.segments() {
-            // SAFETY: segments of an exclusive packet are exclusive, and `self` is mutably
-            // borrowed, so that nobody else writes the word; the segment holds its storage.
-            unsafe {
-                let word = seg.ptr().word();
-                word.set(word.load() | WIPE);
-                if let Some(storage) = seg.counted() {
-                    storage.count().ask_wipe();
-                    all &= !seg.fields().flags.contains(SegFlags::READ_ONLY);
-                }
-            }
-        }
+        self.for_each_segment(|mut seg| {
+            all &= seg.ask_wipe();
+            true
+        });
         all
     }
 }

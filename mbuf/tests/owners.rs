@@ -4,7 +4,10 @@ mod common;
 
 use common::owner::{inside, times, with};
 use common::uncached;
-use mbuf::{External, FreeStrategy, Mbuf, MbufPool, Packet, Room, TxMbuf, free_bulk_with};
+use mbuf::{
+    BufferSet, External, FreeStrategy, Mbuf, MbufPool, Packet, PacketList, PacketQueue, Room,
+    TxMbuf, free_bulk_with,
+};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -162,6 +165,100 @@ fn owners_go_when_all_else_is_free_and_may_use_the_pool_or_unwind() {
                 assert_eq!(times(&seen), busy_at.len(), "{how} cache {cache}");
                 assert!(pool.raw().is_full() && other.raw().is_full(), "{how}");
             }
+        }
+    }
+}
+
+/// Unwinds when it goes.
+struct Unwinding;
+
+impl AsRef<[u8]> for Unwinding {
+    fn as_ref(&self) -> &[u8] {
+        b"bytes"
+    }
+}
+
+impl Drop for Unwinding {
+    fn drop(&mut self) {
+        resume_unwind(Box::new("as ordered"));
+    }
+}
+
+/// One owner of 200 unwinds: the packets behind it are freed all the same.
+#[test]
+fn a_list_or_queue_that_is_dropped_goes_on_when_an_owner_unwinds() {
+    for at in [0, 63, 64, 199] {
+        let set = uncached();
+        let filled = || -> PacketList {
+            let packet = |index| match index == at {
+                true => with(&set, External::from_owner(Unwinding)),
+                false => set.header().unwrap(),
+            };
+            (0..200).map(packet).collect()
+        };
+        let list = filled();
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(list))).is_err());
+        assert!(set.is_full(), "list, {at}: {} left", set.in_use());
+
+        let queue = PacketQueue::new(1000);
+        queue.enlist(&mut filled());
+        assert!(catch_unwind(AssertUnwindSafe(|| queue.purge())).is_err());
+        assert!(
+            set.is_full() && queue.is_empty(),
+            "queue, {at}: {} left",
+            set.in_use()
+        );
+
+        queue.enlist(&mut filled());
+        queue.set_limit(0);
+        let mut more = filled();
+        assert!(catch_unwind(AssertUnwindSafe(|| queue.enlist(&mut more))).is_err());
+        assert_eq!((more.len(), queue.drops()), (0, 200), "at {at}");
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(queue))).is_err());
+        assert!(set.is_full(), "all, {at}: {} left", set.in_use());
+    }
+}
+
+/// What an edit lets go of goes last: its owner may unwind, and the packet is as after any success.
+#[test]
+fn an_edit_is_done_when_an_owner_that_it_lets_go_unwinds() {
+    type Edit = fn(&mut Mbuf, &BufferSet);
+    let edits: [(&str, Edit); 6] = [
+        ("make_contiguous", |m, set| {
+            m.make_contiguous(7, set).unwrap()
+        }),
+        ("make_contiguous within", |m, set| {
+            m.make_contiguous(12, set).unwrap();
+        }),
+        ("defrag", |m, set| m.defrag(set).unwrap()),
+        ("pulldown", |m, set| {
+            m.pulldown(3, 9, set).unwrap();
+        }),
+        ("pulldown of the last", |m, set| {
+            m.pulldown(4, 9, set).unwrap();
+        }),
+        ("make_writable", |m, set| m.make_writable(set).unwrap()),
+    ];
+    for (name, edit) in edits {
+        for at in 0..3 {
+            let set = uncached();
+            let segment = |index| match index == at {
+                true => with(&set, External::from_owner(Unwinding)),
+                false => with(&set, &b"bytes"[..]),
+            };
+            let mut m = segment(0);
+            m.cat(segment(1));
+            m.cat(segment(2));
+            let before = m.to_vec();
+            let done = catch_unwind(AssertUnwindSafe(|| edit(&mut m, &set)));
+            m.check().unwrap();
+            assert_eq!(m.to_vec(), before, "{name}, {at}");
+            if done.is_ok() {
+                assert!(catch_unwind(AssertUnwindSafe(|| drop(m))).is_err());
+            } else {
+                drop(m);
+            }
+            assert!(set.is_full(), "{name}, {at}: {} left", set.in_use());
         }
     }
 }

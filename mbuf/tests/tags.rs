@@ -52,7 +52,7 @@ fn tags_are_those_of_a_model() {
                     let asked = 4 + data.len().next_multiple_of(4);
                     let have = 200 - used(&model);
                     let expected = if asked > have {
-                        Err(TagError::NoRoom(NoRoom { asked, have }))
+                        Err(TagError::NoRoom(NoRoom::TooSmall { asked, have }))
                     } else {
                         model.insert(0, (id, data.clone()));
                         Ok(())
@@ -113,7 +113,7 @@ fn bsd_dup_hdr_tags_are_copied_all_or_none() {
     assert!(to.tag(9).is_none());
     let mut to = small.header().unwrap();
     to.add_tag(9, b"kept").unwrap();
-    let error = TagError::NoRoom(NoRoom {
+    let error = TagError::NoRoom(NoRoom::TooSmall {
         asked: 20,
         have: 16,
     });
@@ -121,9 +121,9 @@ fn bsd_dup_hdr_tags_are_copied_all_or_none() {
     assert_eq!(to.tag(9).unwrap().data, b"kept");
     for set in [none, BufferSet::bsd(8, 1).unwrap()] {
         let mut to = set.header().unwrap();
-        let error = TagError::NoRoom(NoRoom { asked: 20, have: 0 });
+        let error = TagError::NoRoom(NoRoom::TooSmall { asked: 20, have: 0 });
         assert_eq!(to.copy_tags_from(&from), Err(error));
-        let error = TagError::NoRoom(NoRoom { asked: 4, have: 0 });
+        let error = TagError::NoRoom(NoRoom::TooSmall { asked: 4, have: 0 });
         assert_eq!(to.add_tag(1, &[]), Err(error));
         assert_eq!(to.copy_tags_from(&set.header().unwrap()), Ok(()));
         assert!(ids(&to).is_empty() && !to.remove_tag(1));

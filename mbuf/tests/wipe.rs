@@ -215,3 +215,174 @@ fn tags_are_wiped_with_the_room() {
         unsafe { pool.raw().pool_ref().put(object) };
     }
 }
+
+/// Few mbufs and clusters of two classes: all can be looked through.
+fn small() -> BufferSet {
+    BufferSet::builder(16)
+        .class(2048, 4)
+        .class(4096, 4)
+        .configure(|b| b.cache(0))
+        .build()
+        .unwrap()
+}
+
+/// Looks through all rooms and all clusters of a set of which nothing is out.
+fn secret_is_left(set: &BufferSet) -> bool {
+    assert!(set.is_full());
+    let mut found = false;
+    for class in [2048, 4096] {
+        let all: Vec<Mbuf> = (0..4).map(|_| set.header_with(class).unwrap()).collect();
+        found |= all.into_iter().any(|m| left_behind(m).contains(&0xa5));
+    }
+    let all: Vec<Mbuf> = (0..16).map(|_| set.plain().unwrap()).collect();
+    found | all.into_iter().any(|m| left_behind(m).contains(&0xa5))
+}
+
+/// A chain of an inline segment, a cluster and another inline segment, 100 bytes each, nothing of it
+/// shared but the cluster if `shared` says so.
+fn chain(set: &BufferSet, shared: &mut Option<Mbuf>) -> Mbuf {
+    let mut chain: Option<Mbuf> = None;
+    for (at, capacity) in [100, 2048, 100].into_iter().enumerate() {
+        let mut m = set.header_with(capacity).unwrap();
+        m.append(100).unwrap().fill(0xa5);
+        if at == 1 {
+            *shared = Some(m.ref_copy(0, 100, set).unwrap());
+        }
+        match &mut chain {
+            None => chain = Some(m),
+            Some(chain) => chain.cat(m),
+        }
+    }
+    chain.unwrap()
+}
+
+#[test]
+fn a_wish_goes_along_when_an_edit_moves_the_bytes() {
+    type Edit = fn(Mbuf, &BufferSet) -> Vec<Mbuf>;
+    let edits: [(&str, Edit); 10] = [
+        ("make_writable", |mut m, set| {
+            m.make_writable(set).unwrap();
+            vec![m]
+        }),
+        ("make_contiguous", |mut m, set| {
+            m.make_contiguous(299, set).unwrap();
+            vec![m]
+        }),
+        ("defrag", |mut m, set| {
+            m.defrag(set).unwrap();
+            vec![m]
+        }),
+        ("linearize", |mut m, _| {
+            let _ = m.linearize();
+            vec![m]
+        }),
+        ("pulldown of what is shared", |mut m, set| {
+            m.pulldown(150, 20, set).unwrap();
+            vec![m]
+        }),
+        ("pulldown of a whole shared one", |mut m, set| {
+            m.pulldown(100, 50, set).unwrap();
+            vec![m]
+        }),
+        ("pulldown across", |mut m, set| {
+            m.pulldown(90, 200, set).unwrap();
+            vec![m]
+        }),
+        ("split within the inline one", |mut m, set| {
+            let rest = m.split(50, set).unwrap();
+            vec![rest, m]
+        }),
+        ("write_at", |mut m, set| {
+            m.write_at(120, &[0; 1000], set).unwrap();
+            vec![m]
+        }),
+        ("make_space", |mut m, set| {
+            m.make_space(50, 1900, set).unwrap().fill(0);
+            vec![m]
+        }),
+    ];
+    for (name, edit) in edits {
+        for shared in [true, false] {
+            for asked in [true, false] {
+                let (set, mut sharer) = (small(), None);
+                let mut m = chain(&set, &mut sharer);
+                if !shared {
+                    sharer = None;
+                }
+                if asked {
+                    assert!(m.wipe_on_free());
+                }
+                let parts = edit(m, &set);
+                drop((parts, sharer));
+                assert_eq!(secret_is_left(&set), !asked, "{name}, shared {shared}");
+            }
+        }
+    }
+}
+
+/// What is copied out of the packet behind into ours: ours is to be wiped then.
+#[test]
+fn a_wish_goes_along_with_bytes_that_are_packed_into_another_packet() {
+    for asked in [true, false] {
+        let set = small();
+        let mut m = set.header().unwrap();
+        let mut tail = set.header().unwrap();
+        tail.append(50).unwrap().fill(0xa5);
+        if asked {
+            tail.wipe_on_free();
+        }
+        m.cat_packed(tail);
+        assert_eq!(m.nsegs(), 1);
+        drop(m);
+        assert_eq!(secret_is_left(&set), !asked);
+    }
+}
+
+/// Tags go to another mbuf when one comes in front, or the packet is cut.
+#[test]
+fn a_wish_goes_along_with_tags_and_fields_that_an_edit_moves() {
+    const SECRET: &[u8] = b"kept in a tag";
+    type Edit = fn(&mut Mbuf, &BufferSet) -> Option<Mbuf>;
+    let edits: [(&str, Edit); 4] = [
+        ("prepend_with", |m, set| {
+            m.prepend_with(200, set).unwrap();
+            None
+        }),
+        ("split at the start", |m, set| m.split(0, set).ok()),
+        ("split between", |m, set| m.split(100, set).ok()),
+        ("split at the end", |m, set| m.split(200, set).ok()),
+    ];
+    for (name, edit) in edits {
+        for asked in [true, false] {
+            let area = PrivateArea {
+                fields: 16,
+                tags: 64,
+            };
+            let set = BufferSet::builder(4).private(area);
+            let set = set.configure(|b| b.cache(0)).build().unwrap();
+            let mut m = set.header().unwrap();
+            m.append(100).unwrap();
+            m.add_tag(7, SECRET).unwrap();
+            m.private_mut()[..SECRET.len()].copy_from_slice(SECRET);
+            if asked {
+                m.wipe_on_free();
+            }
+            let mut behind = set.header().unwrap();
+            behind.append(100).unwrap();
+            m.cat(behind);
+            let cut = edit(&mut m, &set);
+            drop((m, cut));
+            let pool = set.mbuf_pool().raw();
+            let objects: Vec<_> = (0..4).map(|_| pool.get().unwrap()).collect();
+            let found = objects.iter().any(|object| {
+                // SAFETY: just got; so large, and initialised.
+                let bytes =
+                    unsafe { std::slice::from_raw_parts(object.as_ptr(), pool.object_size()) };
+                bytes.windows(SECRET.len()).any(|window| window == SECRET)
+            });
+            assert_eq!(found, !asked, "{name}");
+            // SAFETY: got above, and not written.
+            unsafe { pool.pool_ref().put_bulk(&objects) };
+        }
+    }
+}

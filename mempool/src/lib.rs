@@ -64,6 +64,10 @@
 //! [`Builder::workers`] ids have a cache; other threads go to the backend: slower, never wrong. Who
 //! wants a cache regardless of ids makes a [`LocalCache`].
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod address;
 mod alarm;
 mod arena;

@@ -19,6 +19,10 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod buf;
 mod error;
 pub mod splice;

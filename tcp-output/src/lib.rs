@@ -49,6 +49,10 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod ack;
 pub mod build;
 pub mod checksum;

@@ -5,6 +5,7 @@ use crate::error::{AllocError, EditError, NoRoom, OutOfRange};
 use crate::handle::Mbuf;
 use crate::packet::Packet;
 use crate::set::BufferSet;
+use crate::wipe;
 
 impl Mbuf {
     /// Makes the first `n` bytes contiguous in the first segment. Nothing happens when they are,
@@ -53,7 +54,7 @@ impl Mbuf {
         let asked = self.pkt_len() - self.first().len();
         let have = self.first().tailroom();
         if asked > have {
-            return Err(NoRoom { asked, have });
+            return Err(NoRoom::in_segment(self.first(), asked, have));
         }
         if let Some(rest) = self.detach_behind(0) {
             self.fill_end_from(&rest, asked);
@@ -77,41 +78,63 @@ impl Mbuf {
     /// The first `n` bytes into the first segment; the packet has as many.
     fn gather_front(&mut self, n: usize, set: &BufferSet) -> Result<(), AllocError> {
         let first = self.first();
-        let (len, lead) = (first.len(), first.lead());
-        let Some(need) = n.checked_sub(len).filter(|&need| need > 0) else {
+        let Some(need) = n.checked_sub(first.len()).filter(|&need| need > 0) else {
             return Ok(());
         };
-        if first.is_writable() && n <= first.capacity() {
-            if first.tailroom() < need {
-                let spare = first.capacity() - n;
-                let lead = if lead % 8 <= spare { lead % 8 } else { 0 };
-                slide(&mut self.first_raw(), lead);
-            }
-            if let Some(rest) = self.detach_behind(0) {
-                self.fill_end_from(&rest, need);
-                self.cat(rest);
-            }
+        let old = if first.is_writable() && n <= first.capacity() {
+            self.gather_in_place(n, need);
+            None
         } else {
-            let mut fresh = set.storage_for(first, n)?;
-            if let Some(data) = fresh.data_mut() {
-                self.copy_to(0, data)
-                    .unwrap_or_else(|e| debug_assert!(false, "{e}"));
-            }
-            adopt(&mut self.first_raw(), fresh);
-            self.first_raw().fields().pkt_len += need;
-        }
-        self.consume_behind(0, need);
+            Some(self.gather_anew(n, need, set)?)
+        };
+        let gone = self.consume_behind(0, need);
+        drop((old, gone));
         Ok(())
+    }
+
+    /// Copies the `need` bytes behind the first segment's to its end: `n` then, for which it has room.
+    fn gather_in_place(&mut self, n: usize, need: usize) {
+        let first = self.first();
+        if first.tailroom() < need {
+            let (lead, spare) = (first.lead() % 8, first.capacity() - n);
+            slide(&mut self.first_raw(), if lead <= spare { lead } else { 0 });
+        }
+        if let Some(rest) = self.detach_behind(0) {
+            self.fill_end_from(&rest, need);
+            self.cat(rest);
+        }
+    }
+
+    /// Copies the first `n` bytes to new storage, the first segment's from now on; what it had.
+    fn gather_anew(&mut self, n: usize, need: usize, set: &BufferSet) -> Result<Mbuf, AllocError> {
+        let mut fresh = set.storage_for(self.first(), n)?;
+        let asked = wipe::asked(self, 0, n);
+        if asked {
+            fresh.wipe_on_free();
+        }
+        if let Some(data) = fresh.data_mut() {
+            self.copy_to(0, data)
+                .unwrap_or_else(|e| debug_assert!(false, "{e}"));
+        }
+        let old = adopt(&mut self.first_raw(), fresh);
+        if asked {
+            self.first_raw().ask_wipe();
+        }
+        self.first_raw().fields().pkt_len += need;
+        Ok(old)
     }
 
     /// Copies the first `n` bytes of `rest` behind the data of our last segment, which
     /// has room for them.
-    fn fill_end_from(&mut self, rest: &Mbuf, n: usize) {
+    pub(super) fn fill_end_from(&mut self, rest: &Mbuf, n: usize) {
         let copied = match self.append(n) {
             Ok(room) => rest.copy_to(0, room).is_ok(),
             Err(_) => false,
         };
         debug_assert!(copied, "room and bytes were counted before");
+        if wipe::asked(rest, 0, n) {
+            self.last_raw().ask_wipe();
+        }
     }
 
     /// Makes `[offset, offset + len)` contiguous somewhere, and lends it for writing. The bytes
@@ -164,7 +187,7 @@ impl Mbuf {
                 self.fill_end_from(&rest, need);
                 self.cat(rest);
             }
-            self.consume_behind(index, need);
+            let _gone = self.consume_behind(index, need);
             return Ok(self.lend(index, at, len));
         }
         if self.pull_into_next(index, at, need) {
@@ -174,8 +197,11 @@ impl Mbuf {
         if let Ok(room) = between.append(len) {
             self.copy_to(offset, room)?;
         }
+        if wipe::asked(self, offset, len) {
+            between.wipe_on_free();
+        }
         self.shorten(index, at);
-        self.consume_behind(index, need);
+        let _gone = self.consume_behind(index, need);
         self.insert_behind(index, Some(between));
         Ok(self.lend(index + 1, 0, len))
     }
@@ -197,6 +223,9 @@ impl Mbuf {
             Err(_) => false,
         };
         debug_assert!(copied, "room and bytes were counted before");
+        if wipe::asked(self, from, here) {
+            rest.first_raw().ask_wipe();
+        }
         self.shorten(index, at);
         self.cat(rest);
         true
@@ -217,12 +246,15 @@ impl Mbuf {
             if let Some(room) = fresh.data_mut() {
                 room.copy_from_slice(data);
             }
-            adopt(&mut self.segment_raw(index), fresh);
+            drop(adopt(&mut self.segment_raw(index), fresh));
             return Ok((index, 0));
         }
         let mut fresh = set.plain_with(data.len())?;
         if let Ok(room) = fresh.append(data.len()) {
             room.copy_from_slice(data);
+        }
+        if wipe::asked_of(seg.view()) {
+            fresh.wipe_on_free();
         }
         self.shorten(index, at);
         self.insert_behind(index, Some(fresh));

@@ -84,12 +84,14 @@ pub(super) fn stage(
     Ok(staged)
 }
 
-/// Puts the copies where they belong.
+/// Puts the copies where they belong. What was there goes last: an owner may unwind.
 pub(super) fn commit(m: &mut Mbuf, staged: Chain) {
+    let mut old = Chain::new();
     let mut staged = staged.into_packet();
     while let Some(copies) = staged {
         let (copy, rest) = copies.split_first();
-        adopt(&mut m.segment_raw(copy.user() as usize), copy);
+        let index = copy.user() as usize;
+        old.push_back(adopt(&mut m.segment_raw(index), copy));
         staged = rest;
     }
 }

@@ -6,6 +6,7 @@ use crate::error::{AllocError, EditError, OutOfRange};
 use crate::handle::Mbuf;
 use crate::packet::Packet;
 use crate::set::BufferSet;
+use crate::wipe;
 
 impl Mbuf {
     /// Opens `n` bytes in front and lends them: in the headroom of the first segment, else in a
@@ -32,6 +33,9 @@ impl Mbuf {
             // As many bytes of storage were asked for.
             let placed = front.align_end(n).is_ok() && front.append(n).is_ok();
             debug_assert!(placed, "room for {n} bytes was asked for");
+            if wipe::asked_of(self.first()) {
+                front.wipe_on_free(); // fields and tags come in
+            }
             front.move_header_from(self);
             std::mem::swap(self, &mut front);
             self.cat(front);
@@ -44,17 +48,40 @@ impl Mbuf {
     /// Opens `n` contiguous bytes behind and lends them: in the tailroom of the last segment, else
     /// in a new segment. They hold what is left from earlier use.
     ///
+    /// A packet of one empty mbuf is rather given a cluster, with the headroom that it has, so that the
+    /// bytes are in its first segment.
+    ///
+    /// ```
+    /// # let set = mbuf::BufferSet::bsd(64, 8)?;
+    /// use mbuf::Packet;
+    /// let mut m = set.header()?;
+    /// m.set_lead(64)?;
+    /// m.append_with(1400, &set)?.fill(7);
+    /// assert_eq!((m.nsegs(), m.first().headroom(), m.first().len()), (1, 64, 1400));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`AllocError`]; unchanged then.
     #[doc(alias = "m_append")]
     pub fn append_with(&mut self, n: usize, set: &BufferSet) -> Result<&mut [u8], AllocError> {
-        if self.last_raw().view().tailroom() < n {
+        if self.last_raw().view().tailroom() < n && !self.take_cluster(n, set) {
             self.cat(set.plain_with(n)?);
         }
         let opened = self.append(n).is_ok();
         debug_assert!(opened, "room for {n} bytes was asked for");
         let (last, end) = (self.nsegs() - 1, self.last_raw().view().len());
         Ok(self.lend(last, end - n, n))
+    }
+
+    /// Gives a packet of one empty inline mbuf a cluster with `n` bytes of room behind its headroom, if
+    /// there is one.
+    fn take_cluster(&mut self, n: usize, set: &BufferSet) -> bool {
+        let lead = self.first().lead();
+        self.nsegs() == 1
+            && self.check_vacant().is_ok()
+            && set.attach_cluster(self, lead.saturating_add(n)).is_ok()
+            && self.set_lead(lead).is_ok()
     }
 
     /// Writes `bytes` at `offset`, over what is there and on beyond the end; a gap between the

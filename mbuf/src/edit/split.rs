@@ -6,6 +6,7 @@ use crate::error::{AllocError, EditError, OutOfRange};
 use crate::handle::Mbuf;
 use crate::packet::Packet;
 use crate::set::BufferSet;
+use crate::wipe;
 
 impl Mbuf {
     /// Cuts the packet before byte `at` and returns the rest, with a duplicate of what the header
@@ -35,11 +36,14 @@ impl Mbuf {
         } else {
             self.split_segments(at, set)?
         };
-        if at == 0 {
-            self.copy_header_from(&tail);
-        } else {
-            tail.copy_header_from(self);
+        let (to, from) = match at {
+            0 => (self, &tail),
+            _ => (&mut tail, &*self),
+        };
+        if wipe::asked_of(from.first()) {
+            to.first_raw().ask_wipe(); // fields and tags come in
         }
+        to.copy_header_from(from);
         Ok(tail)
     }
 
@@ -52,7 +56,8 @@ impl Mbuf {
         // The segment of the last byte that stays.
         let (index, last) = self.place(at - 1);
         let keep = last + 1;
-        let mut tail = Chain::new();
+        let mut copied = Chain::new();
+        let mut done = Ok(());
         let seg = self.segment_raw(index);
         let cut = seg.view().len() - keep;
         if cut > 0 {
@@ -61,17 +66,25 @@ impl Mbuf {
                 at: keep,
                 len: cut,
             };
-            copy_piece(&piece, true, set, &mut tail)?;
+            done = copy_piece(&piece, true, set, &mut copied);
         }
+        let mut tail = copied.into_packet();
+        if let Some(tail) = &mut tail
+            && wipe::asked(self, at, cut)
+        {
+            tail.wipe_on_free();
+        }
+        done?;
         let rest = self.detach_behind(index);
         self.shorten(index, keep);
-        if let Some(rest) = rest {
-            tail.push_back(rest);
-        }
-        match tail.into_packet() {
-            Some(tail) => Ok(tail),
+        match (tail, rest) {
+            (Some(mut tail), Some(rest)) => {
+                tail.cat(rest);
+                Ok(tail)
+            }
+            (Some(tail), None) | (None, Some(tail)) => Ok(tail),
             // Bytes were left, so there is a segment.
-            None => set.header(),
+            (None, None) => set.header(),
         }
     }
 
@@ -103,11 +116,7 @@ impl Mbuf {
         if segs == 0 {
             return self.cat(tail);
         }
-        let copied = match self.append(bytes) {
-            Ok(room) => tail.copy_to(0, room).is_ok(),
-            Err(_) => false,
-        };
-        debug_assert!(copied, "room does not shrink");
+        self.fill_end_from(&tail, bytes);
         if let Some(rest) = tail.detach_behind(segs - 1) {
             self.cat(rest);
         }

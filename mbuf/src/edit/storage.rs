@@ -7,7 +7,7 @@ use crate::header::{Fields, SegFlags};
 use crate::packet::Packet;
 use crate::segment::{RawSegmentMut, Segment};
 use crate::set::BufferSet;
-use crate::word;
+use crate::{wipe, word};
 
 impl BufferSet {
     /// A packet of one segment with `len` bytes of data, whose storage `seg` can [`adopt`]: a
@@ -19,6 +19,10 @@ impl BufferSet {
         } else {
             self.plain()?
         };
+        // Before any byte is in it: even if it is not needed in the end, it is wiped.
+        if wipe::asked_of(seg) {
+            fresh.wipe_on_free();
+        }
         // Pools are compared by address; elements of both are out, so both live.
         let same_room = fresh.first().fields().pool == seg.fields().pool;
         if len > fresh.capacity() || !same_room {
@@ -38,8 +42,9 @@ impl BufferSet {
 }
 
 /// Makes the bytes of `fresh`, which [`BufferSet::storage_for`] made for this segment, those of
-/// `seg`, and frees what `seg` had. The lengths of the packet around `seg` are the caller's to keep.
-pub(super) fn adopt(seg: &mut RawSegmentMut<'_>, mut fresh: Mbuf) {
+/// `seg`. The lengths of the packet around `seg` are the caller's to keep. What `seg` had is
+/// returned, empty, to be dropped when the edit is done: an owner of external storage may unwind.
+pub(super) fn adopt(seg: &mut RawSegmentMut<'_>, mut fresh: Mbuf) -> Mbuf {
     let (ours, theirs) = (*seg.view().fields(), *fresh.first().fields());
     take_storage(seg, &theirs);
     if theirs.storage.is_none() {
@@ -50,11 +55,11 @@ pub(super) fn adopt(seg: &mut RawSegmentMut<'_>, mut fresh: Mbuf) {
             data.copy_from_slice(fresh.first().data());
         }
     }
-    // `fresh` goes away with what `seg` had: empty, so that nothing of it can be reached.
     let mut first = fresh.first_raw();
     take_storage(&mut first, &ours);
     let fields = first.fields();
     (fields.off, fields.len, fields.pkt_len) = (0, 0, 0);
+    fresh
 }
 
 /// Gives `seg` the storage that `from` describes, with its data. The reference to what `seg` had is

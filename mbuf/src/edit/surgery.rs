@@ -1,6 +1,7 @@
 //! Taking a packet apart and putting it together again, by the index of a segment. All other
 //! edits are made of these few steps, which keep the counts of every packet exact.
 
+use crate::chain::Chain;
 use crate::handle::Mbuf;
 use crate::header::HeaderPtr;
 use crate::packet::Packet;
@@ -51,8 +52,11 @@ impl Mbuf {
     }
 
     /// Removes `n` bytes behind segment `index`, and the segments that run empty in front there.
-    /// There are as many.
-    pub(super) fn consume_behind(&mut self, index: usize, n: usize) {
+    /// There are as many. Those segments are returned, to be dropped when the edit is done: an owner
+    /// of external storage may unwind.
+    #[must_use = "to be dropped last"]
+    pub(super) fn consume_behind(&mut self, index: usize, n: usize) -> Chain {
+        let mut gone = Chain::new();
         let mut rest = self.detach_behind(index);
         if let Some(packet) = &mut rest
             && packet.trim_front(n).is_err()
@@ -61,10 +65,14 @@ impl Mbuf {
         }
         while let Some(packet) = rest {
             if !packet.first().is_empty() {
-                return self.cat(packet);
+                self.cat(packet);
+                break;
             }
-            (_, rest) = packet.split_first();
+            let (empty, behind) = packet.split_first();
+            gone.push_back(empty);
+            rest = behind;
         }
+        gone
     }
 
     /// Shortens segment `index` to `len` bytes; it has as many.

@@ -114,7 +114,8 @@ impl Near {
     /// is true.
     #[inline(always)]
     unsafe fn try_push(self, mbuf: HeaderPtr) -> bool {
-        // SAFETY: by contract.
+        // SAFETY: by contract; the cache was found in this very call of `free`, during which no
+        // thread-local is dropped.
         self.cache
             .is_some_and(|cache| unsafe { cache.try_push(mbuf.0.cast()) })
     }

@@ -5,4 +5,5 @@ mod copies;
 mod cut;
 mod faults;
 mod grow;
+mod rows;
 mod support;

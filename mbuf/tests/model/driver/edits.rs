@@ -1,7 +1,7 @@
 //! Steps that edit one packet.
 
 use super::{Live, Source, World};
-use mbuf::{EditError, Packet};
+use mbuf::{EditError, NoRoom, Packet, Segment};
 
 impl World<'_> {
     pub(super) fn edit(&mut self, i: usize, src: &mut Source<'_>) -> &'static str {
@@ -27,13 +27,13 @@ impl World<'_> {
     fn prepend(&mut self, i: usize, src: &mut Source<'_>) -> &'static str {
         let live = &mut self.live[i];
         let bytes = src.some_bytes();
-        let have = live.m.first().headroom();
+        let why = no_room(live.m.first(), bytes.len(), live.m.first().headroom());
         match live.m.prepend(bytes.len()) {
             Ok(room) => {
                 room.copy_from_slice(&bytes);
                 live.bytes.splice(0..0, bytes);
             }
-            Err(e) => assert_eq!((e.asked, e.have), (bytes.len(), have)),
+            Err(e) => assert_eq!(e, why),
         }
         "prepend"
     }
@@ -41,12 +41,14 @@ impl World<'_> {
     fn append(&mut self, i: usize, src: &mut Source<'_>) -> &'static str {
         let live = &mut self.live[i];
         let bytes = src.some_bytes();
+        let last = live.m.segments().last().expect("there is one");
+        let why = no_room(last, bytes.len(), last.tailroom());
         match live.m.append(bytes.len()) {
             Ok(room) => {
                 room.copy_from_slice(&bytes);
                 live.bytes.extend(bytes);
             }
-            Err(e) => assert!(e.asked > e.have),
+            Err(e) => assert_eq!(e, why),
         }
         "append"
     }
@@ -208,10 +210,11 @@ impl World<'_> {
         let m = &mut self.live[i].m;
         let asked = m.pkt_len() - m.first().len();
         let fits = asked <= m.first().tailroom();
+        let why = no_room(m.first(), asked, m.first().tailroom());
         let before = super::shape(m);
         match m.linearize() {
             Ok(()) => assert!(fits && m.nsegs() == 1),
-            Err(e) => assert!(!fits && e.asked == asked && super::shape(m) == before),
+            Err(e) => assert!(!fits && e == why && super::shape(m) == before),
         }
         "linearize"
     }
@@ -279,4 +282,15 @@ impl World<'_> {
 /// Addresses of the pieces.
 fn places(pieces: mbuf::ByteSlices<'_>) -> Vec<(usize, usize)> {
     pieces.map(|p| (p.as_ptr() as usize, p.len())).collect()
+}
+
+/// What a refusal of `asked` bytes in `seg` must say, which has room for `have`.
+fn no_room(seg: Segment<'_>, asked: usize, have: usize) -> NoRoom {
+    match seg.is_writable() {
+        true => NoRoom::TooSmall { asked, have },
+        false => NoRoom::ReadOnly {
+            asked,
+            refs: seg.storage_refs(),
+        },
+    }
 }
