@@ -120,7 +120,7 @@ impl Mbuf {
     }
 
     /// Calls `edit` for each segment until it returns false.
-    fn for_each_segment(&mut self, mut edit: impl FnMut(RawSegmentMut<'_>) -> bool) {
+    pub(crate) fn for_each_segment(&mut self, mut edit: impl FnMut(RawSegmentMut<'_>) -> bool) {
         let mut at = Some(self.ptr());
         while let Some(ptr) = at {
             // SAFETY: segments of an exclusive packet are exclusive, `self` is mutably borrowed,
