@@ -20,8 +20,19 @@
 #![forbid(unsafe_code)]
 
 mod buf;
+mod compress;
+mod control;
 mod error;
+mod pressure;
+mod records;
+mod side;
 pub mod splice;
+mod usage;
 
 pub use buf::SockBuf;
-pub use error::{PastEnd, WriteError};
+pub use control::{Message, Messages};
+pub use error::{AppendError, ControlError, PastEnd, SizeError, WriteError};
+pub use pressure::Pressure;
+pub use records::{OwnedRecord, Record, RecordBuf, Records};
+pub use side::{Held, RECEIVE_STEP, SB_MAX, STORAGE_PER_BYTE, Side, Sizing, reserve_both};
+pub use usage::StorageUse;
