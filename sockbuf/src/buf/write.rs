@@ -1,6 +1,6 @@
 //! Bytes copied in from a user's slice.
 
-use mbuf::{AllocError, BufferSet, Mbuf, Packet};
+use mbuf::{AllocError, BufferSet, Mbuf, Packet, Segment};
 
 use super::SockBuf;
 use crate::error::WriteError;
@@ -10,7 +10,8 @@ impl SockBuf {
     ///
     /// The last mbuf's tail room is filled first, then plain mbufs and clusters of the smallest class
     /// that takes what is left; all are filled from their start, so that the next write finds the
-    /// tail room. An empty slice writes 0 bytes.
+    /// tail room. Tail room of what is in flight is not used: its storage is shared. An empty slice
+    /// writes 0 bytes.
     ///
     /// # Errors
     /// [`WriteError`] when not one byte could be written; nothing has changed then. When memory runs
@@ -29,7 +30,8 @@ impl SockBuf {
         let data = &data[..accepted];
         let mut done = self.chain.append_bytes(data);
         while done < data.len() {
-            match filled(&data[done..], set) {
+            let flying = self.chain.last().is_some_and(Segment::is_shared);
+            match filled(&data[done..], flying, set) {
                 Ok(m) => {
                     done += m.pkt_len();
                     self.chain.push_back(m);
@@ -43,9 +45,19 @@ impl SockBuf {
     }
 }
 
-/// A new mbuf with as much of `data` as it takes, from the start of its storage.
-fn filled(data: &[u8], set: &BufferSet) -> Result<Mbuf, AllocError> {
-    let largest = set.largest_class().unwrap_or(0).max(set.plain_room());
+/// Plain mbufs that bytes are spread over rather than taking a cluster, after ones that are in flight.
+const SMALL: usize = 2;
+
+/// A new mbuf with as much of `data` as it takes, from the start of its storage. Where what was
+/// written before is in flight already, this will be before more is written, and a cluster would not
+/// get any fuller: little data goes to plain mbufs then.
+fn filled(data: &[u8], flying: bool, set: &BufferSet) -> Result<Mbuf, AllocError> {
+    let plain = set.plain_room();
+    let largest = if flying && data.len() <= SMALL * plain {
+        plain
+    } else {
+        set.largest_class().unwrap_or(0).max(plain)
+    };
     let mut m = set.plain_with(data.len().min(largest))?;
     let n = data.len().min(m.first().tailroom());
     // A new mbuf's tail room was just asked for.
