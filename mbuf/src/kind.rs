@@ -41,7 +41,8 @@ impl Kind {
 }
 
 impl Mbuf {
-    /// Says what the bytes are, of each segment. A new mbuf's are [`Kind::Data`].
+    /// Says what the bytes are, of each segment. A new mbuf's are [`Kind::Data`], and so are those of
+    /// a copy.
     ///
     /// ```
     /// # let set = mbuf::BufferSet::bsd(64, 8)?;

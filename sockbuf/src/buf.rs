@@ -187,6 +187,16 @@ impl SockBuf {
     ///
     /// Does not look at the limits: whoever appends has asked for [`space`](Self::space).
     /// [`append_packed`](Self::append_packed) saves storage where mbufs hold little.
+    ///
+    /// Nobody else can change the packet's lengths afterwards, so the counters hold:
+    ///
+    /// ```compile_fail,E0382
+    /// # let set = mbuf::BufferSet::bsd(64, 8).unwrap();
+    /// # let mut sb = sockbuf::SockBuf::new(65536);
+    /// let mut m = set.copy_in(b"received", 0).unwrap();
+    /// sb.append_stream(m);
+    /// m.trim_back(1).unwrap();
+    /// ```
     #[doc(alias = "sbappendstream")]
     pub fn append_stream(&mut self, packet: Mbuf) {
         if packet.segments().all(|seg| !seg.is_empty()) {

@@ -288,3 +288,17 @@ impl RecordBuf {
 fn is_aside(seg: Segment<'_>) -> bool {
     seg.kind() != Kind::Data
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "here: (bytes, storage, mbufs), not data, complete records")]
+    fn sb_check_names_the_place_when_a_counter_is_wrong() {
+        let mut rb = RecordBuf::new(1);
+        rb.aside += 1;
+        rb.check("here");
+    }
+}

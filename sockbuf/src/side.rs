@@ -37,7 +37,7 @@ const SEND_LOWAT: usize = 2048;
 /// assert_eq!(refused, Err(SizeError::Impossible { asked: 3 << 20, max: 2 << 20 }));
 /// # Ok::<(), SizeError>(())
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Side {
     hiwat: usize,
     wat: usize,
@@ -46,6 +46,13 @@ pub struct Side {
     factor: usize,
     shut: bool,
     more: bool,
+}
+
+impl Default for Side {
+    /// Nothing goes in, and no low-water mark yet.
+    fn default() -> Self {
+        Self::with_limits(0, 0)
+    }
 }
 
 /// What a buffer holds: to be held against the limits.
@@ -158,11 +165,11 @@ impl Side {
         Ok(())
     }
 
-    /// How much storage is allowed for each byte from the next [`reserve`](Self::reserve) on.
+    /// How much storage is allowed for each byte from the next [`reserve`](Self::reserve) on; 1 at least.
     ///
     /// How much is really held is what [`StorageUse`](crate::StorageUse) says.
     pub fn set_storage_factor(&mut self, factor: usize) {
-        self.factor = factor;
+        self.factor = factor.max(1);
     }
 
     /// Whether a buffer may have `bytes` now: while memory is low, none may have more than `usual`.

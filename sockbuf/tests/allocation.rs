@@ -57,7 +57,8 @@ fn write_fails_whole_or_says_how_far_it_came() {
         }
         switch.fail_at(0);
     }
-    assert!(failures >= 4, "{failures} allocations failed");
+    println!("write: {failures} allocations, each failed once");
+    assert!(failures >= 4);
 }
 
 /// Runs `call` with the k-th allocation of each pool failing, for every k until none fails. It gets

@@ -62,7 +62,7 @@ const BSD_CHARGE: [(usize, usize); 14] = [
 ];
 
 #[test]
-fn row_28_a_64k_buffer_takes_64k_of_any_write_size() {
+fn sb_known28_a_64k_buffer_takes_64k_of_any_write_size() {
     let set = pools();
     println!("bytes a write | BSD: writes, bytes | ours: writes, bytes, charge, per byte");
     for (w, writes, bytes) in BSD {
@@ -90,7 +90,7 @@ fn row_28_a_64k_buffer_takes_64k_of_any_write_size() {
 }
 
 #[test]
-fn row_28_one_write_is_charged_no_more_than_by_bsd() {
+fn sb_known28_one_write_is_charged_no_more_than_by_bsd() {
     let set = pools();
     println!("bytes of a write | BSD: charge | ours: charge, per byte");
     for (w, charge) in BSD_CHARGE {
@@ -120,7 +120,7 @@ fn in_flight(set: &BufferSet, w: usize) -> (SockBuf, Vec<Mbuf>, usize) {
 }
 
 #[test]
-fn row_28_a_send_in_flight_wastes_one_buffer_at_most() {
+fn sb_known28_a_send_in_flight_wastes_one_buffer_at_most() {
     let set = BufferSet::bsd(20_000, 1024).expect("pools");
     let sizes = [
         16, 100, 144, 145, 224, 225, 300, 448, 449, 1000, 1448, 2049, 5000, 16385,
@@ -141,7 +141,7 @@ fn row_28_a_send_in_flight_wastes_one_buffer_at_most() {
 }
 
 #[test]
-fn row_28_tail_room_is_used_again_when_the_send_is_done() {
+fn sb_known28_tail_room_is_used_again_when_the_send_is_done() {
     let set = pools();
     let mut sb = SockBuf::new(HIWAT);
     sb.write(&[1; 300], &set).expect("space");
@@ -157,7 +157,7 @@ fn row_28_tail_room_is_used_again_when_the_send_is_done() {
 /// 60-byte packets, each in a cluster: the window fills by storage long before its bytes, unless small
 /// data is packed.
 #[test]
-fn row_1_small_packets_do_not_hold_a_cluster_each() {
+fn sb_known1_small_packets_do_not_hold_a_cluster_each() {
     let set = BufferSet::bsd(4096, 400).expect("pools");
     let packet = || {
         let mut m = set.header_with(2048).expect("cluster");
@@ -178,7 +178,7 @@ fn row_1_small_packets_do_not_hold_a_cluster_each() {
 
 /// A window that closed for want of storage opens as what holds it is read.
 #[test]
-fn row_2_space_comes_back_with_the_storage() {
+fn sb_known2_space_comes_back_with_the_storage() {
     let set = BufferSet::bsd(4096, 400).expect("pools");
     let mut sb = SockBuf::new(HIWAT);
     while sb.space() > 0 {

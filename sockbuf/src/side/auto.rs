@@ -51,7 +51,7 @@ impl Side {
             let storage = held.storage.saturating_add(self.lowat);
             size = size
                 .max(held.bytes.saturating_add(self.lowat))
-                .max(storage.div_ceil(self.factor.max(1)));
+                .max(storage.div_ceil(self.factor));
         }
         self.resize(size, sizing.segment)
     }
@@ -82,7 +82,7 @@ impl Side {
         let rounded = size.checked_next_multiple_of(segment.max(1));
         let size = rounded.map_or(SB_MAX, |size| size.min(SB_MAX));
         if size != self.hiwat {
-            // Refused is 0 only: no size, nothing to fit.
+            // Only 0 is refused, a side that nothing goes into: it stays one.
             let _: Result<(), SizeError> = self.reserve(size);
         }
         self.hiwat

@@ -172,7 +172,7 @@ fn sb_compress_5_copied_bytes_hand_their_end_on() {
 
 /// One mbuf is freed, not the chain behind it.
 #[test]
-fn row_5_packing_frees_single_mbufs() {
+fn sb_known5_packing_frees_single_mbufs() {
     let set = pools();
     let mut sb = SockBuf::new(65536);
     sb.append_packed(received(&set, &[0; 200], 0));

@@ -212,7 +212,7 @@ fn fault_w_pools_run_dry_and_writing_goes_on_later() {
 
 /// Appending to a stream needs no memory and no limit stops it: what was acknowledged goes in.
 #[test]
-fn row_4_an_append_of_what_was_acknowledged_cannot_fail() {
+fn sb_known4_an_append_of_what_was_acknowledged_cannot_fail() {
     let set = BufferSet::bsd_builder(1, 1).configure(|pool| pool.cache(0));
     let set = set.build().expect("pools");
     let mut sb = SockBuf::with_limits(10, 10);
