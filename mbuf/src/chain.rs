@@ -150,12 +150,15 @@ impl Chain {
     /// Where the walk to `offset` begins, and how many bytes from there it is; not beyond the end.
     #[inline]
     fn walk_to(&self, offset: usize) -> (Segments<'_>, usize) {
+        if offset == 0 {
+            return (self.segments(), 0);
+        }
         let position = self.base + offset;
         // SAFETY: whatever takes a segment out of this chain, `detach` and `take_packet`, has it
         // forgotten, so what is marked is the chain's, which is borrowed.
         match unsafe { self.marks.nearest(position) } {
-            Some(seg) if offset > 0 => (Segments(Some(seg)), position - seg.position()),
-            _ => (self.segments(), offset),
+            Some(seg) => (Segments(Some(seg)), position - seg.position()),
+            None => (self.segments(), offset),
         }
     }
 
