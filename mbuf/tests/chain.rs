@@ -5,6 +5,8 @@ mod common;
 use common::uncached;
 use fastrand::Rng;
 use mbuf::{BufferSet, Chain, Kind, Mbuf, Packet};
+use std::sync::Arc;
+use std::thread;
 
 fn of(set: &BufferSet, bytes: &[u8]) -> Mbuf {
     set.copy_in(bytes, 0).unwrap()
@@ -98,6 +100,30 @@ fn what_was_read_may_leave_the_chain() {
         drop(chain);
         assert!(set.is_full(), "seed {seed}");
     }
+}
+
+#[test]
+fn threads_may_read_a_chain_at_a_time() {
+    let set = uncached();
+    let chain = Arc::new(chain_of(&set, 100, 10));
+    let reader = |start: u8| {
+        let chain = Arc::clone(&chain);
+        thread::spawn(move || {
+            for i in (start..100).chain(0..start) {
+                let mut ten = [0; 10];
+                chain.copy_to(usize::from(i) * 10, &mut ten).unwrap();
+                assert_eq!(ten, [i; 10]);
+            }
+        })
+    };
+    let readers: Vec<_> = [0, 33, 66].into_iter().map(reader).collect();
+    readers
+        .into_iter()
+        .for_each(|reader| reader.join().unwrap());
+    let mut chain = Arc::into_inner(chain).expect("all have let go");
+    drop(chain.cut(995).unwrap());
+    let (seg, at) = chain.seek(4).unwrap();
+    assert_eq!((seg.data(), at), (&[99; 5][..], 4));
 }
 
 #[test]

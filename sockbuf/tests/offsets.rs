@@ -120,20 +120,3 @@ fn sb_sndptr_is_right_when_the_tail_it_stands_in_grows() {
     }
     assert_eq!(content(&sb).len(), sent);
 }
-
-#[test]
-fn a_buffer_may_be_read_by_threads_at_a_time() {
-    let set = many();
-    let sb = filled(&set, 200);
-    std::thread::scope(|scope| {
-        for start in 0..4 {
-            let (sb, set) = (&sb, &set);
-            scope.spawn(move || {
-                for i in (start..200).chain(0..start) {
-                    let copy = sb.ref_copy(i * MSS, MSS, set).expect("copy");
-                    assert_eq!(copy.to_vec(), [i as u8; MSS]);
-                }
-            });
-        }
-    });
-}
