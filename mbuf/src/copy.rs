@@ -126,15 +126,28 @@ pub(crate) fn gather(
     segments: Segments<'_>,
     have: usize,
     offset: usize,
-    mut dst: &mut [u8],
+    dst: &mut [u8],
 ) -> Result<(), OutOfRange> {
     OutOfRange::check(offset, dst.len(), have)?;
-    for piece in pieces(segments, offset, dst.len()) {
+    fill(segments, offset, dst);
+    Ok(())
+}
+
+/// Copies `dst.len()` bytes from `skip` on, which are there. Returns the segment that the last of
+/// them is in.
+pub(crate) fn fill<'a>(
+    segments: Segments<'a>,
+    skip: usize,
+    mut dst: &mut [u8],
+) -> Option<Segment<'a>> {
+    let mut last = None;
+    for piece in pieces(segments, skip, dst.len()) {
         let (here, rest) = std::mem::take(&mut dst).split_at_mut(piece.len);
         here.copy_from_slice(piece.data());
         dst = rest;
+        last = Some(piece.seg);
     }
-    Ok(())
+    last
 }
 
 /// A chain with the same bytes: clusters and external storage by reference, inline room by bytes.
@@ -147,14 +160,30 @@ pub(crate) fn reference(
 ) -> Result<Mbuf, CopyError> {
     OutOfRange::check(offset, len, have)?;
     let headed = offset == 0 && segments.0.is_some_and(|s| s.is_header());
+    let (copy, _) = refer(segments, offset, len, headed, set)?;
+    Ok(copy)
+}
+
+/// As [`reference`], of `len` bytes from `skip` on, which are there; `headed`: into a header mbuf
+/// first. Returns also the segment that the last of them is in.
+#[inline]
+pub(crate) fn refer<'a>(
+    segments: Segments<'a>,
+    skip: usize,
+    len: usize,
+    headed: bool,
+    set: &BufferSet,
+) -> Result<(Mbuf, Option<Segment<'a>>), AllocError> {
     let mut copy = Chain::new();
-    for piece in pieces(segments, offset, len) {
+    let mut last = None;
+    for piece in pieces(segments, skip, len) {
         let head = headed && copy.is_empty();
         copy_piece(&piece, head, set, &mut copy)?;
+        last = Some(piece.seg);
     }
     match copy.into_packet() {
-        Some(packet) => Ok(packet),
-        None => Ok(set.header()?),
+        Some(packet) => Ok((packet, last)),
+        None => Ok((set.header()?, None)),
     }
 }
 

@@ -26,6 +26,12 @@ bitflags! {
         const EXTERNAL = 1 << 3;
         /// The storage is never writable, shared or not.
         const READ_ONLY = 1 << 4;
+        /// The bytes are a socket address.
+        const ADDRESS = 1 << 5;
+        /// The bytes are control messages.
+        const CONTROL = 1 << 6;
+        /// The sender's record ends with this segment.
+        const EOR = 1 << 7;
         /// What the receiving device said is valid.
         const RECEIVED = 1 << 8;
         /// The VLAN tag is valid.
@@ -40,6 +46,8 @@ bitflags! {
         const PRIORITY = 1 << 13;
         /// The private area has been cleared since the mbuf was allocated.
         const PRIVATE = 1 << 14;
+        /// The last segment of a record with another one behind it; meaningful in a chain only.
+        const RECORD_END = 1 << 15;
     }
 }
 
@@ -54,7 +62,8 @@ pub(crate) struct Fields {
     pub pool: PoolRef,
     /// The cluster or external record; `Some` exactly while the word says `CLUSTER` or `EXTERN`.
     pub storage: Option<StoragePtr>,
-    /// Bytes in the packet; exact in the first segment of an [`Mbuf`](crate::Mbuf).
+    /// Bytes in the packet; exact in the first segment of an [`Mbuf`](crate::Mbuf). In a
+    /// [`Chain`](crate::Chain), each segment's own: the position of its first byte.
     pub pkt_len: usize,
     /// Start of the data, from the start of the storage.
     pub off: u32,

@@ -61,7 +61,7 @@
 //! shared packets as `Bytes`; `smoltcp` is for the example of that name.
 //!
 //! `unsafe` is confined to `header`, `cluster`, `external`, `owner`, `attach`, `wipe`, `handle`, `segment`,
-//! `chain`, `list`, `private`, `meta`, `history`, `check`, `packet`, `plain`, `prefetch`, `buf`, `pool`, `pinned`, `free`, and
+//! `chain`, `chain::marks`, `list`, `private`, `meta`, `history`, `check`, `packet`, `plain`, `prefetch`, `buf`, `pool`, `pinned`, `free`, and
 //! of the edits to `edit`, `edit::surgery` and `edit::storage`; `DESIGN.md` beside this crate's sources holds the argument as a whole.
 
 #[cfg(doctest)]
@@ -87,6 +87,7 @@ mod handle;
 mod header;
 mod history;
 mod io;
+mod kind;
 mod list;
 mod meta;
 mod offload;
@@ -123,6 +124,7 @@ pub use free::{FreeStrategy, free_bulk, free_bulk_with, raw};
 pub use handle::{Mbuf, SharedMbuf, TxMbuf};
 pub use history::{LifeEvent, LifeEvents};
 pub use io::{Covered, IoSlices, PacketReader, PacketWriter};
+pub use kind::Kind;
 pub use list::{PacketList, PacketListIntoIter, PacketListIter};
 pub use meta::{Checksum, Flow, PacketType, Received};
 pub use offload::{OffloadError, OffloadFlags, TxOffload};

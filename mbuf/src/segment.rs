@@ -4,6 +4,7 @@ use crate::cluster::StoragePtr;
 use crate::error::NoRoom;
 use crate::external::External;
 use crate::header::{Fields, HeaderPtr, PINNED, SegFlags};
+use crate::kind::Kind;
 use crate::word;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -226,6 +227,33 @@ impl<'a> Segment<'a> {
     #[inline]
     pub fn charge(self) -> usize {
         self.fields().charge as usize
+    }
+
+    /// In a chain: the position of its first byte.
+    #[inline(always)]
+    pub(crate) fn position(self) -> usize {
+        self.fields().pkt_len
+    }
+
+    /// What the bytes are.
+    #[doc(alias = "m_type")]
+    #[inline]
+    pub fn kind(self) -> Kind {
+        Kind::of(self.fields().flags)
+    }
+
+    /// Whether the sender's record ends with this segment.
+    #[doc(alias = "M_EOR")]
+    #[inline]
+    pub fn is_eor(self) -> bool {
+        self.fields().flags.contains(SegFlags::EOR)
+    }
+
+    /// In a [`Chain`](crate::Chain): whether another record begins behind this segment.
+    #[doc(alias = "m_nextpkt")]
+    #[inline]
+    pub fn ends_record(self) -> bool {
+        self.fields().flags.contains(SegFlags::RECORD_END)
     }
 
     /// True when the segment was allocated to head a packet.

@@ -1,16 +1,20 @@
 //! One direction of a socket as a stream: bytes in mbufs, with two limits.
 
-use mbuf::{AllocError, BufferSet, Chain, CopyError, Mbuf, OutOfRange, Packet, Segment, Segments};
+mod urgent;
+mod write;
 
-use crate::error::{PastEnd, WriteError};
+use mbuf::{BufferSet, Chain, CopyError, Mbuf, OutOfRange, Packet, Segment, Segments, free_bulk};
 
-/// Storage that any buffer may hold down, however small its limit in bytes.
-const LEAST_STORAGE: usize = 3 * 65536;
-
-/// Storage allowed for each byte of the limit.
-const STORAGE_PER_BYTE: usize = 8;
+use crate::compress::compress;
+use crate::error::PastEnd;
+use crate::side::{Held, Side};
+use crate::usage::StorageUse;
 
 /// A stream of bytes in a chain of mbufs.
+///
+/// Reading at an offset costs the same in a long buffer as in a short one, as long as it goes on where
+/// the read before it ended: the places of two reads are remembered, so that data which is sent
+/// again does not cost new data its place.
 ///
 /// ```
 /// use mbuf::BufferSet;
@@ -32,39 +36,52 @@ const STORAGE_PER_BYTE: usize = 8;
 pub struct SockBuf {
     /// The bytes; its counters are ours.
     chain: Chain,
-    /// Limit in bytes.
-    hiwat: usize,
-    /// Limit in storage.
-    mbmax: usize,
+    side: Side,
+    /// Position of the urgent mark.
+    urgent: Option<usize>,
 }
 
 impl SockBuf {
     /// An empty buffer for `hiwat` bytes that may hold down eight times as much storage, at least
     /// 192 KB.
-    #[doc(alias = "sbreserve")]
     #[must_use]
-    pub fn new(hiwat: usize) -> Self {
-        Self::with_limits(
-            hiwat,
-            hiwat.saturating_mul(STORAGE_PER_BYTE).max(LEAST_STORAGE),
-        )
+    pub const fn new(hiwat: usize) -> Self {
+        Self::with_side(Side::receiving(hiwat))
     }
 
     /// An empty buffer for `hiwat` bytes and `mbmax` bytes of storage.
     #[must_use]
     pub const fn with_limits(hiwat: usize, mbmax: usize) -> Self {
+        Self::with_side(Side::with_limits(hiwat, mbmax))
+    }
+
+    /// An empty buffer with these limits.
+    #[must_use]
+    pub const fn with_side(side: Side) -> Self {
         SockBuf {
             chain: Chain::new(),
-            hiwat,
-            mbmax,
+            side,
+            urgent: None,
         }
+    }
+
+    /// The limits, and what else was said of this side.
+    #[inline]
+    #[must_use]
+    pub fn side(&self) -> &Side {
+        &self.side
+    }
+
+    /// The same, to be changed.
+    #[inline]
+    pub fn side_mut(&mut self) -> &mut Side {
+        &mut self.side
     }
 
     /// Changes the limits. They may be lower than what is in use: [`space`](Self::space) is negative
     /// then, and nothing is dropped.
     pub fn set_limits(&mut self, hiwat: usize, mbmax: usize) {
-        self.hiwat = hiwat;
-        self.mbmax = mbmax;
+        self.side.set_limits(hiwat, mbmax);
     }
 
     /// Bytes in the buffer.
@@ -95,19 +112,35 @@ impl SockBuf {
         self.chain.segs()
     }
 
+    /// Bytes and storage in use, to be held against the limits.
+    #[inline]
+    #[must_use]
+    pub fn held(&self) -> Held {
+        Held {
+            bytes: self.chain.len(),
+            storage: self.chain.charge(),
+        }
+    }
+
+    /// What the bytes cost in storage. Walks the buffer.
+    #[must_use]
+    pub fn storage_use(&self) -> StorageUse {
+        StorageUse::of(&self.chain)
+    }
+
     /// The limit in bytes.
     #[doc(alias = "sb_hiwat")]
     #[inline]
     #[must_use]
     pub fn hiwat(&self) -> usize {
-        self.hiwat
+        self.side.hiwat()
     }
 
     /// The limit in storage, bytes.
     #[doc(alias = "sb_mbmax")]
     #[must_use]
     pub fn mbmax(&self) -> usize {
-        self.mbmax
+        self.side.mbmax()
     }
 
     /// Bytes that may still be added, by whichever limit is nearer.
@@ -115,13 +148,10 @@ impl SockBuf {
     /// Negative after a limit was lowered, or after an append that took more storage than was left:
     /// space is asked for in bytes and charged in storage.
     #[doc(alias = "sbspace")]
+    #[inline]
     #[must_use]
     pub fn space(&self) -> isize {
-        let left = |limit: usize, used: usize| {
-            let limit = isize::try_from(limit).unwrap_or(isize::MAX);
-            limit.saturating_sub_unsigned(used)
-        };
-        left(self.hiwat, self.len()).min(left(self.mbmax, self.charge()))
+        self.side.space(self.held())
     }
 
     /// The segments, first to last.
@@ -138,15 +168,35 @@ impl SockBuf {
         self.chain.first()
     }
 
-    /// The segment that holds the byte at `off`, and the byte's place in it. Walks from the front.
+    /// The segment that holds the byte at `off`, and the byte's place in it; `None` at the end and
+    /// beyond.
+    #[doc(alias = "sbsndptr")]
+    #[doc(alias = "m_getptr")]
     #[must_use]
     pub fn seek(&self, off: usize) -> Option<(Segment<'_>, usize)> {
         self.chain.seek(off)
     }
 
+    /// How many mbufs [`seek`](Self::seek) passes over on its way; `None` where it finds none.
+    #[must_use]
+    pub fn steps_to(&self, off: usize) -> Option<usize> {
+        self.chain.steps_to(off)
+    }
+
     /// Links a packet's mbufs behind ours; no byte is copied. Empty mbufs are freed.
     ///
     /// Does not look at the limits: whoever appends has asked for [`space`](Self::space).
+    /// [`append_packed`](Self::append_packed) saves storage where mbufs hold little.
+    ///
+    /// Nobody else can change the packet's lengths afterwards, so the counters hold:
+    ///
+    /// ```compile_fail,E0382
+    /// # let set = mbuf::BufferSet::bsd(64, 8).unwrap();
+    /// # let mut sb = sockbuf::SockBuf::new(65536);
+    /// let mut m = set.copy_in(b"received", 0).unwrap();
+    /// sb.append_stream(m);
+    /// m.trim_back(1).unwrap();
+    /// ```
     #[doc(alias = "sbappendstream")]
     pub fn append_stream(&mut self, packet: Mbuf) {
         if packet.segments().all(|seg| !seg.is_empty()) {
@@ -155,6 +205,57 @@ impl SockBuf {
             self.append_without_empties(packet);
         }
         self.check("append_stream");
+    }
+
+    /// As [`append_stream`](Self::append_stream), but what is small is copied where there is room: an mbuf
+    /// of at most a quarter of our last one's storage, into that one's tail room. So a peer that
+    /// sends little at a time does not have a cluster held down by each packet.
+    ///
+    /// ```
+    /// use mbuf::BufferSet;
+    /// use sockbuf::SockBuf;
+    /// let set = BufferSet::bsd(256, 128)?;
+    /// let mut sb = SockBuf::new(65536);
+    /// for _ in 0..100 {
+    ///     let mut received = set.header_with(2048)?;
+    ///     received.append(60)?;
+    ///     sb.append_packed(received);
+    /// }
+    /// assert_eq!((sb.len(), sb.segs()), (6000, 3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "sbappendstream")]
+    #[doc(alias = "sbcompress")]
+    pub fn append_packed(&mut self, packet: Mbuf) {
+        compress(&mut self.chain, packet, true);
+        self.check("append_packed");
+    }
+
+    /// Links as much of a packet as there is [`space`](Self::space) for and returns the rest, which
+    /// begins with the first byte that was not taken: all of it when there is no space.
+    ///
+    /// Where the limit lies within a cluster, both parts refer to it. Where there is no mbuf for that,
+    /// the packet is cut before that segment.
+    #[doc(alias = "sosend")]
+    pub fn append_some(&mut self, mut packet: Mbuf, set: &BufferSet) -> Option<Mbuf> {
+        let space = usize::try_from(self.space()).unwrap_or(0);
+        if packet.pkt_len() <= space {
+            self.append_stream(packet);
+            return None;
+        }
+        if space == 0 {
+            return Some(packet);
+        }
+        if let Ok(rest) = packet.split(space, set) {
+            self.append_stream(packet);
+            return Some(rest);
+        }
+        let mut whole = Chain::new();
+        whole.push_back(packet);
+        if let Some(front) = whole.take_whole(space) {
+            self.append_stream(front);
+        }
+        whole.into_packet()
     }
 
     #[cold]
@@ -169,49 +270,14 @@ impl SockBuf {
         }
     }
 
-    /// Copies bytes in, as many as there is space for, and says how many that were.
-    ///
-    /// The last mbuf's tail room is filled first, then plain mbufs and clusters of the smallest class
-    /// that takes what is left; all are filled from their start, so that the next write finds the
-    /// tail room. An empty slice writes 0 bytes.
-    ///
-    /// # Errors
-    /// [`WriteError`] when not one byte could be written; nothing has changed then. When memory runs
-    /// out later, what was written until then counts.
-    #[doc(alias = "sosend")]
-    #[doc(alias = "m_getuio")]
-    pub fn write(&mut self, data: &[u8], set: &BufferSet) -> Result<usize, WriteError> {
-        let space = self.space();
-        let accepted = data.len().min(usize::try_from(space).unwrap_or(0));
-        if accepted == 0 && !data.is_empty() {
-            return Err(WriteError::Full {
-                queued: self.len(),
-                space,
-            });
-        }
-        let data = &data[..accepted];
-        let mut done = self.chain.append_bytes(data);
-        while done < data.len() {
-            match filled(&data[done..], set) {
-                Ok(m) => {
-                    done += m.pkt_len();
-                    self.chain.push_back(m);
-                }
-                Err(error) if done == 0 => return Err(error.into()),
-                Err(_) => break,
-            }
-        }
-        self.check("write");
-        Ok(done)
-    }
-
     /// Removes `n` bytes from the front and frees the mbufs that they leave empty.
     ///
     /// # Errors
     /// [`PastEnd`] when there are fewer; nothing has changed then.
     #[doc(alias = "sbdrop")]
     pub fn drop_front(&mut self, n: usize) -> Result<(), PastEnd> {
-        self.cut(n).map(drop)
+        free_bulk(&mut [self.cut(n)?]);
+        Ok(())
     }
 
     /// Removes `n` bytes from the front and hands out the mbufs that they leave empty, so that the
@@ -229,10 +295,18 @@ impl SockBuf {
         Ok(removed)
     }
 
-    /// Removes everything and hands it out.
+    /// Removes everything and hands it out. The urgent mark is forgotten.
     #[doc(alias = "sbflush")]
     pub fn take_all(&mut self) -> Option<Mbuf> {
+        self.urgent = None;
         self.take_whole(usize::MAX)
+    }
+
+    /// Frees everything and sets the limits to 0: nothing goes in any more.
+    #[doc(alias = "sbrelease")]
+    pub fn release(&mut self) {
+        free_bulk(&mut [self.take_all()]);
+        self.side.set_limits(0, 0);
     }
 
     /// Removes whole mbufs from the front, as many as hold at most `max` bytes.
@@ -288,16 +362,4 @@ impl SockBuf {
             "{place}: bytes, storage, mbufs: counters against recount"
         );
     }
-}
-
-/// A new mbuf with as much of `data` as it takes, from the start of its storage.
-fn filled(data: &[u8], set: &BufferSet) -> Result<Mbuf, AllocError> {
-    let largest = set.largest_class().unwrap_or(0).max(set.plain_room());
-    let mut m = set.plain_with(data.len().min(largest))?;
-    let n = data.len().min(m.first().tailroom());
-    // A new mbuf's tail room was just asked for.
-    if let Ok(room) = m.append(n) {
-        room.copy_from_slice(&data[..n]);
-    }
-    Ok(m)
 }

@@ -1,8 +1,13 @@
-//! Socket buffers: streams of mbufs with byte and storage accounting, and splicing.
+//! Socket buffers: streams and records of mbufs with byte and storage accounting, and splicing.
 //!
-//! A [`SockBuf`] is what a connection keeps between the user and the protocol: bytes in a chain of
-//! mbufs, appended behind, dropped in front. Two limits bound it: one on bytes, one on the storage
-//! that these bytes hold down, so that many small packets in large clusters cannot eat the pools.
+//! What a socket keeps between the user and the protocol, in one direction: bytes in a chain of mbufs,
+//! appended behind, dropped in front.
+//!
+//! | type | holds | for |
+//! |---|---|---|
+//! | [`SockBuf`] | one stream of bytes, an urgent mark | TCP |
+//! | [`RecordBuf`] | records: address, control messages, data | datagrams, messages with an end |
+//! | [`Side`] | limits, low-water mark, whether it is shut | both |
 //!
 //! ```text
 //!          drop_front / cut                                        append_stream / write
@@ -13,9 +18,19 @@
 //!                              ref_copy / copy_to (off, len): what TCP sends, and sends again
 //! ```
 //!
-//! Its own rules: counters always equal a recount (debug builds recount after every call); dropping
-//! past the end is an error that changes nothing; what is cut off is handed out, so that it can be
-//! freed in bulk and outside of a lock.
+//! Two limits bound a buffer: one on bytes, one on the storage that these bytes hold down, so that many
+//! small packets in large clusters cannot eat the pools. What the bytes cost is
+//! [`StorageUse`]; how short memory is for all buffers together is [`Pressure`].
+//!
+//! Its own rules:
+//!
+//! - Counters always equal a recount: debug builds recount after every call.
+//! - Dropping past the end is an error that changes nothing.
+//! - What is cut off is handed out, so that it can be freed in bulk and outside of a lock.
+//! - An offset is found from where an earlier read ended: sending goes on at the same cost in a buffer
+//!   of any length, and sending again does not disturb it.
+//! - Storage is filled from its front, so that the next small write finds room: 64 KB of limit take 64 KB
+//!   by writes of any size.
 
 #![forbid(unsafe_code)]
 
@@ -24,8 +39,19 @@
 struct Readme;
 
 mod buf;
+mod compress;
+mod control;
 mod error;
+mod pressure;
+mod records;
+mod side;
 pub mod splice;
+mod usage;
 
 pub use buf::SockBuf;
-pub use error::{PastEnd, WriteError};
+pub use control::{Message, Messages};
+pub use error::{AppendError, ControlError, PastEnd, SizeError, WriteError};
+pub use pressure::Pressure;
+pub use records::{OwnedRecord, Record, RecordBuf, Records};
+pub use side::{Held, RECEIVE_STEP, SB_MAX, STORAGE_PER_BYTE, Side, Sizing, reserve_both};
+pub use usage::StorageUse;

@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use mbuf::BufferSet;
+use mbuf::{BufferSet, Mbuf, Packet};
 use mempool::backend::{FailAt, FailSwitch, Lifo};
-use sockbuf::{SockBuf, WriteError};
+use sockbuf::{Message, RecordBuf, SockBuf, WriteError};
 
 /// A set without caches, and a switch for each of its pools.
 fn failing_set() -> (BufferSet, Vec<FailSwitch>) {
@@ -57,5 +57,74 @@ fn write_fails_whole_or_says_how_far_it_came() {
         }
         switch.fail_at(0);
     }
-    assert!(failures >= 4, "{failures} allocations failed");
+    println!("write: {failures} allocations, each failed once");
+    assert!(failures >= 4);
+}
+
+/// Runs `call` with the k-th allocation of each pool failing, for every k until none fails. It gets
+/// its input beforehand, and says whether it succeeded.
+fn each_failure<T>(
+    name: &str,
+    prepare: impl Fn(&BufferSet) -> T,
+    call: impl Fn(T, &BufferSet) -> bool,
+) {
+    let (set, switches) = failing_set();
+    for (pool, switch) in switches.iter().enumerate() {
+        for k in 1.. {
+            let input = prepare(&set);
+            switch.fail_at(k);
+            let before = switch.gets();
+            let done = call(input, &set);
+            let failed = switch.gets() - before >= k;
+            switch.fail_at(0);
+            assert!(set.is_full(), "{name}: pool {pool}, k {k} leaks");
+            if !failed {
+                assert!(done, "{name}: nothing failed");
+                println!("{name}: pool {pool}, {} allocations", k - 1);
+                break;
+            }
+        }
+    }
+}
+
+fn packet(set: &BufferSet) -> Mbuf {
+    let mut m = set.copy_in(&[1; 1448], 0).expect("mbuf");
+    m.cat(set.copy_in(&[2; 100], 0).expect("mbuf"));
+    m
+}
+
+#[test]
+fn append_address_appends_all_or_nothing() {
+    each_failure("append_address", packet, |data, set| {
+        let mut rb = RecordBuf::new(65536);
+        let control = Message {
+            level: 0,
+            kind: 0,
+            data: &[0; 500],
+        };
+        let done = match control.to_mbuf(set) {
+            Ok(control) => rb
+                .append_address(b"from", Some(data), Some(control), set)
+                .is_ok(),
+            Err(_) => false,
+        };
+        let bytes = if done { 4 + 520 + 1548 } else { 0 };
+        assert_eq!((rb.len(), rb.nrecords()), (bytes, usize::from(done)));
+        done
+    });
+}
+
+#[test]
+fn append_some_takes_no_byte_twice_and_loses_none() {
+    for space in [1, 1447, 1448, 1449, 1500] {
+        each_failure("append_some", packet, |data, set| {
+            let mut sb = SockBuf::new(space);
+            let rest = sb.append_some(data, set);
+            let mut got = vec![0; sb.len()];
+            sb.copy_to(0, &mut got).expect("all of it");
+            got.extend(rest.map_or(Vec::new(), |rest| rest.to_vec()));
+            assert!(got == [vec![1; 1448], vec![2; 100]].concat());
+            sb.len() == space
+        });
+    }
 }

@@ -1,27 +1,12 @@
 //! A socket buffer against a queue of bytes.
 
+mod common;
+
 use std::collections::VecDeque;
 
+use common::{Seed, content, pools, received};
 use mbuf::{BufferSet, Mbuf, Packet};
 use sockbuf::{PastEnd, SockBuf, WriteError, splice};
-
-fn set() -> BufferSet {
-    BufferSet::bsd(4096, 64).expect("pools")
-}
-
-/// A cluster with these bytes behind some headroom, as a NIC's receive ring would leave it.
-fn received(set: &BufferSet, bytes: &[u8], lead: usize) -> Mbuf {
-    let mut m = set.header_with(lead + bytes.len()).expect("cluster");
-    m.set_lead(lead).expect("lead");
-    m.append(bytes.len()).expect("room").copy_from_slice(bytes);
-    m
-}
-
-fn content(sb: &SockBuf) -> Vec<u8> {
-    let mut bytes = vec![0; sb.len()];
-    sb.copy_to(0, &mut bytes).expect("all of it");
-    bytes
-}
 
 /// One random call on the buffer and its model.
 fn step(
@@ -31,7 +16,7 @@ fn step(
     set: &BufferSet,
     held: &mut Vec<Mbuf>,
 ) {
-    match rng.u8(0..8) {
+    match rng.u8(0..10) {
         0 | 1 => {
             let data: Vec<u8> = (0..rng.usize(0..6000)).map(|_| rng.u8(..)).collect();
             match sb.write(&data, set) {
@@ -48,8 +33,18 @@ fn step(
                 let bytes: Vec<u8> = (0..rng.usize(0..1449)).map(|_| rng.u8(..)).collect();
                 packet.cat(received(set, &bytes, rng.usize(0..64)));
             }
-            model.extend(packet.to_vec());
-            sb.append_stream(packet);
+            let (bytes, segs, space) = (packet.to_vec(), packet.nsegs(), sb.space());
+            match rng.u8(0..3) {
+                0 => sb.append_stream(packet),
+                1 => sb.append_packed(packet),
+                _ => {
+                    let rest = sb.append_some(packet, set).map_or(0, |rest| rest.pkt_len());
+                    let fits = usize::try_from(space).unwrap_or(0);
+                    assert_eq!(rest, bytes.len().saturating_sub(fits), "{segs} mbufs");
+                    return model.extend(&bytes[..bytes.len() - rest]);
+                }
+            }
+            model.extend(bytes);
         }
         4 | 5 => {
             let n = rng.usize(0..4000);
@@ -79,6 +74,17 @@ fn step(
                 Err(_) => assert!(off + len > model.len()),
             }
         }
+        7 => {
+            let off = rng.usize(0..model.len() + 2);
+            let found = sb.seek(off).map(|(seg, at)| seg.data()[at]);
+            assert_eq!(found, model.get(off).copied());
+        }
+        8 => {
+            let off = rng.usize(0..=model.len());
+            let mut some = vec![0; rng.usize(0..=(model.len() - off).min(3000))];
+            sb.copy_to(off, &mut some).expect("inside");
+            assert!(some.iter().eq(model.range(off..off + some.len())));
+        }
         _ => {
             held.pop();
         }
@@ -89,8 +95,9 @@ fn step(
 
 #[test]
 fn random_calls_keep_the_bytes_of_a_queue() {
-    let set = set();
-    for seed in 0..30 {
+    let set = pools();
+    for seed in 0..60 {
+        let _seed = Seed(seed);
         let mut rng = fastrand::Rng::with_seed(seed);
         let mut sb = SockBuf::new(rng.usize(1000..50_000));
         let mut model = VecDeque::new();
@@ -101,20 +108,17 @@ fn random_calls_keep_the_bytes_of_a_queue() {
             let mut tail = vec![0; model.len().min(100)];
             sb.copy_to(model.len() - tail.len(), &mut tail)
                 .expect("inside");
-            assert!(
-                tail.iter().eq(model.range(model.len() - tail.len()..)),
-                "seed {seed}"
-            );
+            assert!(tail.iter().eq(model.range(model.len() - tail.len()..)));
         }
-        assert!(content(&sb).iter().eq(model.iter()), "seed {seed}");
+        assert!(content(&sb).iter().eq(model.iter()));
         drop((sb, held));
-        assert!(set.is_full(), "seed {seed} leaks");
+        assert!(set.is_full(), "leaks");
     }
 }
 
 #[test]
 fn drop_past_the_end_changes_nothing() {
-    let set = set();
+    let set = pools();
     let mut sb = SockBuf::new(65536);
     sb.write(&[9; 1536], &set).expect("space");
     let before = (sb.len(), sb.charge(), sb.segs());
@@ -133,7 +137,7 @@ fn drop_past_the_end_changes_nothing() {
 
 #[test]
 fn fault_b3_reading_at_the_end() {
-    let set = set();
+    let set = pools();
     let mut sb = SockBuf::new(65536);
     sb.write(&[3; 100], &set).expect("space");
     assert!(sb.copy_to(100, &mut [0]).is_err());
@@ -146,7 +150,7 @@ fn fault_b3_reading_at_the_end() {
 
 #[test]
 fn fault_a3_split_inside_the_second_mbuf() {
-    let set = set();
+    let set = pools();
     let mut sb = SockBuf::new(65536);
     for byte in 1..=3 {
         sb.append_stream(received(&set, &[byte; 1000], 0));
@@ -163,7 +167,7 @@ fn fault_a3_split_inside_the_second_mbuf() {
 
 #[test]
 fn small_writes_share_their_storage() {
-    let set = set();
+    let set = pools();
     let mut sb = SockBuf::new(65536);
     let mut written = 0;
     while let Ok(n) = sb.write(&[1; 200], &set) {
@@ -182,7 +186,7 @@ fn small_writes_share_their_storage() {
 
 #[test]
 fn storage_limit_blocks_before_the_byte_limit() {
-    let set = set();
+    let set = pools();
     let mut sb = SockBuf::with_limits(65536, 10_000);
     for _ in 0..4 {
         sb.append_stream(received(&set, &[0; 60], 0));
@@ -206,7 +210,7 @@ fn storage_limit_blocks_before_the_byte_limit() {
 
 #[test]
 fn tail_that_is_in_flight_is_not_written_into() {
-    let set = set();
+    let set = pools();
     let mut sb = SockBuf::new(65536);
     sb.write(&[1; 1000], &set).expect("space");
     let sent = sb.ref_copy(0, 1000, &set).expect("copy");
@@ -219,7 +223,7 @@ fn tail_that_is_in_flight_is_not_written_into() {
 
 #[test]
 fn splice_moves_whole_mbufs_up_to_the_drains_space() {
-    let set = set();
+    let set = pools();
     let (mut from, mut to) = (SockBuf::new(1 << 20), SockBuf::new(10_000));
     for byte in 0..20 {
         from.append_stream(received(&set, &[byte; 1448], 0));

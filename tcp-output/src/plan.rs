@@ -97,8 +97,10 @@ impl<'a> SendPlan<'a> {
     #[must_use]
     pub fn shape(&self, limit: usize) -> Shape {
         let mut shape = Shape::default();
-        let mut skip = self.off;
-        for seg in self.sb.segments() {
+        let Some((first, mut skip)) = self.sb.seek(self.off) else {
+            return shape;
+        };
+        for seg in std::iter::successors(Some(first), |seg| seg.next()) {
             if skip >= seg.len() {
                 skip -= seg.len();
                 continue;
