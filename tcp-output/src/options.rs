@@ -284,7 +284,10 @@ mod tests {
         options.set_sack(&blocks);
         assert_eq!((options.sack().len(), options.len()), (3, 40));
         options.set_signature();
-        assert!(!options.there.contains(There::SIGNATURE), "no room beside three blocks");
+        assert!(
+            !options.there.contains(There::SIGNATURE),
+            "no room beside three blocks"
+        );
         options.set_sack(&[]);
         assert_eq!(options.len(), 12, "no empty SACK option");
         options.set_signature();
