@@ -13,8 +13,10 @@
 //! [`Sender`] runs them in a loop, as long as there is something to send. No clock and no I/O in
 //! here: the time is an argument, packets go out through [`Output`], a closure for instance.
 //!
-//! This is the data path of an established connection; connecting, closing, loss recovery by SACK,
-//! urgent data and ECN are not in it.
+//! The decision knows every state, SYN, FIN and RST, all options, urgent data, ECN, and the holes that
+//! a [`Scoreboard`] lists; the [timers](timer) are data that the caller's clock is compared with. What
+//! arrives is not parsed here: whoever drives the receiving side sets the fields of the [`Tcb`], or
+//! hands acknowledgments to [`Sender::on_ack`].
 //!
 //! ```
 //! use mbuf::{BufferSet, Mbuf, Packet};
@@ -60,32 +62,38 @@ mod commit;
 pub mod decide;
 mod endpoints;
 mod error;
+mod flags;
 pub mod options;
 pub mod plan;
 pub mod policy;
 mod rtt;
+mod scoreboard;
 mod sender;
 mod seq;
+mod state;
 mod stats;
 mod tcb;
 mod time;
-mod timer;
+pub mod timer;
 pub mod wire;
 
 pub use ack::{Ack, AckEffect};
 pub use checksum::{ChecksumMode, PseudoLength};
 pub use decide::{Decision, Pass, Segment, SendView, decide};
 pub use endpoints::Endpoints;
-pub use error::{AckError, BuildError, Cause, OutputError, SendError};
+pub use error::{AckError, BuildError, Cause, Dropped, OutputError, SendError};
+pub use flags::TcbFlags;
 pub use plan::{SendPlan, Shape};
 pub use policy::{CopyPolicy, How, Placement};
 pub use rtt::{MAX_BACKOFF, MAX_RTO, MIN_RTO, Rtt};
+pub use scoreboard::{BadHole, Hole, LOSS_THRESHOLD, MAX_HOLES, Scoreboard};
 pub use sender::{Acked, Output, Sender, Sent};
 pub use seq::Seq;
+pub use state::State;
 pub use stats::Stats;
-pub use tcb::{BadSegmentSize, ReceiveState, SendState, Tcb, TcbFlags};
+pub use tcb::{BadSegmentSize, ReceiveState, SendState, Tcb};
 pub use time::Time;
-pub use timer::Expired;
+pub use timer::{Expired, Timer, Timers};
 
 /// Bytes left free in front of each packet for link headers, as BSD leaves them. A multiple of 8,
 /// since data that is placed at the end of its storage is rounded down to one.
