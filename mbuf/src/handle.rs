@@ -171,6 +171,16 @@ impl From<Mbuf> for TxMbuf {
     }
 }
 
+impl AsRef<TxMbuf> for Mbuf {
+    /// The packet as transmit rings see it.
+    #[inline(always)]
+    fn as_ref(&self) -> &TxMbuf {
+        // SAFETY: both are transparent over the same pointer, and through `&TxMbuf` nothing can be done
+        // that `&Mbuf` does not allow.
+        unsafe { &*std::ptr::from_ref(self).cast::<TxMbuf>() }
+    }
+}
+
 impl From<SharedMbuf> for TxMbuf {
     #[inline(always)]
     fn from(m: SharedMbuf) -> Self {

@@ -61,7 +61,7 @@
 //! shared packets as `Bytes`; `smoltcp` is for the example of that name.
 //!
 //! `unsafe` is confined to `header`, `cluster`, `external`, `owner`, `attach`, `wipe`, `handle`, `segment`,
-//! `chain`, `chain::marks`, `list`, `private`, `meta`, `history`, `check`, `packet`, `plain`, `prefetch`, `buf`, `pool`, `pinned`, `free`, and
+//! `chain`, `chain::marks`, `list`, `private`, `meta`, `history`, `check`, `packet`, `plain`, `plain_ring`, `prefetch`, `buf`, `pool`, `pinned`, `free`, and
 //! of the edits to `edit`, `edit::surgery` and `edit::storage`; `DESIGN.md` beside this crate's sources holds the argument as a whole.
 
 #[cfg(doctest)]
@@ -95,6 +95,7 @@ mod owner;
 mod packet;
 mod pinned;
 mod plain;
+mod plain_ring;
 mod plain_value;
 mod pool;
 mod prefetch;
@@ -131,6 +132,7 @@ pub use offload::{OffloadError, OffloadFlags, TxOffload};
 pub use packet::Packet;
 pub use pinned::PinnedArea;
 pub use plain::{PlainBurst, PlainMut};
+pub use plain_ring::{OtherPool, PlainRing};
 pub use plain_value::PlainValue;
 pub use pool::{ClusterPool, MbufPool, Room};
 pub use private::PrivateArea;

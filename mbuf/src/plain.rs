@@ -104,6 +104,27 @@ impl<const N: usize> PlainBurst<N> {
         self.pop()
     }
 
+    /// Takes packet `index` out; those behind it move up.
+    pub fn remove(&mut self, index: usize) -> Option<Mbuf> {
+        if index >= self.len {
+            return None;
+        }
+        self.packets[index..self.len].rotate_left(1);
+        self.pop()
+    }
+
+    /// Forgets the first `count` packets; those behind them move up.
+    ///
+    /// # Safety
+    /// There are as many, and they are somebody else's now.
+    #[inline]
+    pub(crate) unsafe fn forget_front(&mut self, count: usize) {
+        self.len -= count;
+        let packets = self.packets.as_mut_ptr();
+        // SAFETY: the packets behind the first `count`, within the array.
+        unsafe { packets.copy_from(packets.add(count), self.len) };
+    }
+
     /// Takes a packet in, which must be inline, unchained, unshared, and of the burst's pool (of any
     /// if the burst is empty).
     ///
@@ -143,7 +164,8 @@ impl<const N: usize> PlainBurst<N> {
     #[inline]
     pub fn clear(&mut self) {
         let len = std::mem::take(&mut self.len);
-        free(self.packets.as_mut_ptr().cast(), len, self.pool);
+        // SAFETY: the first `len` are packets of the pool, and no more in the burst.
+        unsafe { free(self.packets.as_mut_ptr().cast(), len, self.pool) };
     }
 
     /// The pool of the packets, `None` if there are none.
@@ -153,13 +175,15 @@ impl<const N: usize> PlainBurst<N> {
 }
 
 /// Gives `len` packets of `pool` back, without a look at them.
+///
+/// # Safety
+/// So many packets of this pool lie there, whose words rest, and which the caller has given up.
 #[inline(always)]
-fn free(packets: *mut Mbuf, len: usize, pool: Option<PoolRef>) {
+pub(crate) unsafe fn free(packets: *mut Mbuf, len: usize, pool: Option<PoolRef>) {
     if let Some(pool) = pool
         && len > 0
     {
-        // SAFETY: so many packets of this pool, whose words rest, and which the burst has given up.
-        // An `Mbuf` is the address of its element.
+        // SAFETY: by contract. An `Mbuf` is the address of its element.
         unsafe {
             let objects = std::slice::from_raw_parts(packets.cast::<NonNull<u8>>(), len);
             if mempool::CHECKED {

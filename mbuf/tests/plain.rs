@@ -1,6 +1,7 @@
 //! Bursts that are plain by type: what comes in, what goes out, and that nothing odd stays in.
 
-use mbuf::{AllocError, BufferSet, Buffers, Mbuf, Packet, PlainBurst};
+use mbuf::{AllocError, BufferSet, Buffers, Mbuf, Packet, PlainBurst, PlainRing};
+use std::collections::VecDeque;
 
 fn set() -> BufferSet {
     BufferSet::standard(300, 40).unwrap()
@@ -151,4 +152,73 @@ fn a_burst_outlives_the_pools_handles_and_frees_on_any_thread() {
     burst.fill(set.mbuf_pool(), 32).unwrap();
     drop((set, raw));
     assert_eq!(burst[31].pkt_len(), 0);
+}
+
+#[test]
+fn a_ring_is_a_queue_of_what_bursts_hand_over_whatever_its_size() {
+    let set = set();
+    let mut rng = fastrand::Rng::with_seed(5);
+    for capacity in [0, 1, 3, 16, 50] {
+        let mut ring = PlainRing::new(capacity);
+        let mut model = VecDeque::new();
+        let mut burst = PlainBurst::<20>::new();
+        for round in 0..200_u32 {
+            let asked = rng.usize(0..=20);
+            burst.fill(set.mbuf_pool(), asked).unwrap();
+            for mut packet in burst.iter_mut() {
+                packet
+                    .append(4)
+                    .unwrap()
+                    .copy_from_slice(&round.to_le_bytes());
+            }
+            let taken = ring.push_burst(&mut burst).unwrap();
+            assert_eq!(taken, asked.min(capacity - model.len()));
+            assert_eq!(burst.len(), asked - taken);
+            model.extend(std::iter::repeat_n(round, taken));
+            let seen = (0..ring.len()).map(|at| ring.get(at).unwrap().to_vec());
+            assert!(seen.eq(model.iter().map(|round| round.to_le_bytes().to_vec())));
+            assert!(ring.get(ring.len()).is_none());
+            let freed = ring.free_front(rng.usize(0..=capacity + 1));
+            drop(model.drain(..freed));
+            assert_eq!(
+                (ring.len(), ring.room()),
+                (model.len(), capacity - model.len())
+            );
+            assert_eq!(set.in_use(), ring.len() + burst.len());
+        }
+        drop((ring, burst));
+        assert!(set.is_full(), "a ring of {capacity}");
+    }
+}
+
+#[test]
+fn a_ring_takes_no_burst_of_another_pool_until_it_is_empty() {
+    let (ours, theirs) = (set(), set());
+    let mut ring = PlainRing::new(8);
+    let mut burst = PlainBurst::<4>::new();
+    burst.fill(ours.mbuf_pool(), 3).unwrap();
+    ring.push_burst(&mut burst).unwrap();
+    burst.fill(theirs.mbuf_pool(), 4).unwrap();
+    let refused = ring.push_burst(&mut burst).unwrap_err();
+    assert_eq!((refused.asked, refused.held, burst.len()), (4, 3, 4));
+    ring.free_front(3);
+    assert!(ours.is_full());
+    assert_eq!(ring.push_burst(&mut burst).unwrap(), 4);
+    // The pool lives as long as the ring holds its packets.
+    drop((theirs, burst));
+    drop(ring);
+}
+
+#[test]
+fn a_packet_taken_out_of_the_middle_leaves_the_others_in_order() {
+    let set = set();
+    let mut burst = PlainBurst::<5>::new();
+    burst.fill(set.mbuf_pool(), 5).unwrap();
+    for (at, mut packet) in burst.iter_mut().enumerate() {
+        packet.append(1).unwrap()[0] = at as u8;
+    }
+    assert_eq!(burst.remove(1).unwrap().to_vec(), [1]);
+    assert!(burst.remove(4).is_none());
+    let left: Vec<u8> = burst.iter().map(|packet| packet.to_vec()[0]).collect();
+    assert_eq!(left, [0, 2, 3, 4]);
 }

@@ -2,6 +2,7 @@
 //!
 //! On the same core, a ring of 512 descriptors is filled with packets and transmitted outside of the
 //! timed part; timed is the drain alone, which hands the ring's slots to bulk free as they lie there.
+//! `plain` is a queue that takes plain bursts only, and frees them without reading a header.
 //! On the other core, timed is everything from allocating flat bursts of 32 on this core to the last
 //! of them being freed on the other one: the cores share the pool, and that has a price on both sides.
 

@@ -6,6 +6,7 @@ mod limits;
 mod offload;
 mod oracle;
 mod pcap;
+mod plain;
 mod remote;
 mod ring;
 mod rx;

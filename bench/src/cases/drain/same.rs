@@ -5,11 +5,15 @@ use crate::cases::send_path::MSS;
 use crate::cell::{CellRun, Counts, Env, Sample, Skip};
 use crate::clock::{self, Clock};
 use crate::placement::{self, Body, Entry, PLACEMENTS};
-use driver_sim::{Null, TxConfig, TxQueue};
-use mbuf::{AllocError, BufferSet, FreeStrategy, Mbuf, Packet};
+use driver_sim::{Null, PlainQueue, TxConfig, TxQueue};
+use mbuf::{AllocError, BufferSet, FreeStrategy, Mbuf, Packet, PlainBurst};
 
 /// Descriptors of the ring.
 const RING: usize = 512;
+/// Packets of a burst that is plain by type.
+const BURST: usize = 32;
+/// Bytes of a packet that is one mbuf.
+const LEN: usize = 60;
 /// Mbufs behind the header of a `tso45` packet.
 const REFERENCES: usize = 45;
 
@@ -19,6 +23,8 @@ struct Same {
     /// What `tso45` packets refer to, for as long as the cell lives.
     source: Option<Mbuf>,
     queue: TxQueue<Null>,
+    /// Where packets are flat: the queue that takes plain bursts only, and its drain.
+    plain: Option<(PlainQueue<Null>, PlainCopies)>,
     packets: usize,
     passes: usize,
     resting: usize,
@@ -42,6 +48,27 @@ impl<const S: usize> Body for DrainAll<S> {
     }
 }
 
+/// A drain of packets that are plain by type.
+struct DrainPlain;
+
+impl Body for DrainPlain {
+    type Args<'a> = &'a mut PlainQueue<Null>;
+    type Out = (u64, usize);
+
+    #[inline(always)]
+    fn run(queue: &mut PlainQueue<Null>) -> (u64, usize) {
+        let start = clock::start();
+        let freed = queue.drain_all();
+        (clock::stop() - start, freed)
+    }
+}
+
+type PlainCopies = [for<'a> fn(&'a mut PlainQueue<Null>) -> (u64, usize); PLACEMENTS];
+
+fn plain_copies() -> PlainCopies {
+    placement::table::<DrainPlain>().map(|entry: Entry<DrainPlain>| entry)
+}
+
 type Copies = [for<'a> fn(&'a mut TxQueue<Null>) -> (u64, usize); PLACEMENTS];
 
 fn copies<const S: usize>() -> Copies {
@@ -53,6 +80,10 @@ pub(super) fn build(shape: Shape, env: &Env) -> Result<Box<dyn CellRun>, Skip> {
     let set = set(shape).map_err(|e| failed(&e))?;
     let source = source(shape, &set).map_err(|e| failed(&e))?;
     let queue = TxQueue::new(TxConfig::with_ring(RING), Null::default());
+    let plain = (shape == Shape::Flat)
+        .then(|| PlainQueue::new(TxConfig::with_ring(RING), Null::default()))
+        .transpose()
+        .map_err(|e| failed(&e))?;
     Ok(Box::new(Same {
         shape,
         packets: match shape {
@@ -67,6 +98,7 @@ pub(super) fn build(shape: Shape, env: &Env) -> Result<Box<dyn CellRun>, Skip> {
         set,
         source,
         queue: queue.map_err(|e| failed(&e))?,
+        plain: plain.map(|queue| (queue, plain_copies())),
         copies: [copies::<0>(), copies::<1>(), copies::<2>(), copies::<3>()],
         clock: env.clock,
     }))
@@ -100,7 +132,7 @@ impl Same {
         };
         let len = match self.shape {
             Shape::Copied => 65536,
-            Shape::Flat | Shape::Tso45 => 60,
+            Shape::Flat | Shape::Tso45 => LEN,
         };
         m.append(len).map_err(|e| text(&e))?;
         if let Some(source) = &self.source {
@@ -126,9 +158,67 @@ impl Same {
     }
 }
 
+/// Fills the plain queue and lets its device run.
+#[inline(never)]
+fn fill_plain(queue: &mut PlainQueue<Null>, set: &BufferSet) -> Result<(), String> {
+    let mut burst = PlainBurst::<BURST>::new();
+    for _ in 0..RING / BURST {
+        let filled = burst.fill(set.mbuf_pool(), BURST);
+        filled.map_err(|e| e.to_string())?;
+        for mut packet in burst.iter_mut() {
+            packet.append(LEN).map_err(|e| e.to_string())?;
+        }
+        match queue.send(&mut burst) {
+            Ok(BURST) => {}
+            other => return Err(format!("a burst of {BURST}: {other:?}")),
+        }
+    }
+    match queue.run_device(usize::MAX) {
+        RING => Ok(()),
+        n => Err(format!("{n} packets transmitted of {RING}")),
+    }
+}
+
+impl Same {
+    /// Ticks that as many drains took as a round has, and the descriptors of what was drained.
+    fn drains(&mut self, variant: usize, placement: usize) -> Result<(u64, u64), String> {
+        let mut ticks = 0;
+        if variant == VARIANTS.len()
+            && let Some((queue, copies)) = &mut self.plain
+        {
+            let before = queue.stats().descriptors;
+            for _ in 0..self.passes {
+                fill_plain(queue, &self.set)?;
+                ticks += whole(copies[placement](queue), self.packets)?;
+            }
+            return Ok((ticks, queue.stats().descriptors - before));
+        }
+        // What filling frees, when the ring is short of room, is this strategy's too.
+        self.queue.set_strategy(strategy(variant));
+        let before = self.queue.stats().descriptors;
+        for _ in 0..self.passes {
+            self.fill()?;
+            ticks += whole(
+                self.copies[variant][placement](&mut self.queue),
+                self.packets,
+            )?;
+        }
+        Ok((ticks, self.queue.stats().descriptors - before))
+    }
+}
+
+/// The ticks of a drain, if it freed all packets.
+fn whole((ticks, freed): (u64, usize), packets: usize) -> Result<u64, String> {
+    if freed == packets {
+        return Ok(ticks);
+    }
+    Err(format!("{freed} packets drained of {packets}"))
+}
+
 impl CellRun for Same {
     fn variants(&self) -> Vec<&'static str> {
-        VARIANTS.to_vec()
+        let plain = self.plain.as_ref().map(|_| "plain");
+        VARIANTS.into_iter().chain(plain).collect()
     }
 
     fn placements(&self) -> usize {
@@ -136,24 +226,12 @@ impl CellRun for Same {
     }
 
     fn round(&mut self, variant: usize, placement: usize) -> Result<Sample, String> {
-        // What filling frees, when the ring is short of room, is this strategy's too.
-        self.queue.set_strategy(strategy(variant));
-        let before = *self.queue.stats();
-        let mut ticks = 0;
-        for _ in 0..self.passes {
-            self.fill()?;
-            let (took, freed) = self.copies[variant][placement](&mut self.queue);
-            if freed != self.packets {
-                return Err(format!("{freed} packets drained of {}", self.packets));
-            }
-            ticks += took;
-        }
+        let (ticks, descriptors) = self.drains(variant, placement)?;
         match self.set.in_use() {
             out if out == self.resting => {}
             out => return Err(format!("{out} objects are out instead of {}", self.resting)),
         }
         let packets = (self.passes * self.packets) as f64;
-        let descriptors = self.queue.stats().descriptors - before.descriptors;
         let counts = Counts::new().with("descriptors", descriptors as f64 / packets);
         let ns = self.clock.ns(ticks, self.passes as u64).max(1e-3);
         Ok(Sample::new(ns / packets).with_counts(counts))
