@@ -56,6 +56,7 @@ mod commit;
 pub mod decide;
 mod endpoints;
 mod error;
+pub mod input;
 pub mod options;
 pub mod plan;
 pub mod policy;
