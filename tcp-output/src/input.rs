@@ -2,8 +2,10 @@
 
 mod options;
 mod parse;
+mod reassembly;
 
 pub use options::{
     BadOption, MAX_BLOCKS_HEARD, MAX_WINDOW_SHIFT, PeerOptions, TcpOption, TcpOptions, WireBlock,
 };
 pub use parse::{Incoming, ParseError, Summed};
+pub use reassembly::{Limits, QueueFull, Reassembly};
