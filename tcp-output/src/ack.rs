@@ -1,7 +1,8 @@
 //! What an arriving acknowledgment does to the sending side.
 
+use crate::flags::TcbFlags;
 use crate::seq::Seq;
-use crate::tcb::{Tcb, TcbFlags};
+use crate::tcb::Tcb;
 use crate::time::Time;
 
 /// What of an arriving segment concerns the sending side.

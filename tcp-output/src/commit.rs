@@ -1,7 +1,8 @@
 //! What sending a segment changes, and what failing to send it changes.
 
 use crate::decide::{Kind, Segment};
-use crate::tcb::{Tcb, TcbFlags};
+use crate::flags::TcbFlags;
+use crate::tcb::Tcb;
 use crate::time::Time;
 
 impl Tcb {

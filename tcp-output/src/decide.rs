@@ -5,7 +5,8 @@ mod segment;
 
 pub use segment::{Kind, Segment};
 
-use crate::tcb::{SendState, Tcb, TcbFlags};
+use crate::flags::TcbFlags;
+use crate::tcb::{SendState, Tcb};
 use crate::time::Time;
 
 /// What the decision must know of the send buffer and of the moment.

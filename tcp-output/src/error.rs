@@ -46,8 +46,16 @@ pub enum OutputError {
     NoBuffers,
     /// There is no way to the peer at the moment. Counts as sent; the retransmission timer tries again.
     #[doc(alias = "EHOSTUNREACH")]
+    #[doc(alias = "ENETDOWN")]
     #[error("peer unreachable at the moment")]
     Unreachable,
+    /// It is longer than the path allows: it did not leave, and segments are to be made smaller.
+    #[doc(alias = "EMSGSIZE")]
+    #[error("packet too long for a path of {mtu} bytes")]
+    TooLong {
+        /// The longest IP packet that the path takes, bytes.
+        mtu: u32,
+    },
     /// Anything else, by the number that the way out gave it. Counts as sent.
     #[error("output failed with error {0}")]
     Other(i32),
@@ -77,6 +85,18 @@ pub enum Cause {
     /// A packet could not be sent.
     #[error(transparent)]
     Output(#[from] OutputError),
+}
+
+/// Why a connection was given up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum Dropped {
+    /// The peer did not answer for too long.
+    #[doc(alias = "ETIMEDOUT")]
+    #[error("the peer did not answer for too long")]
+    TimedOut,
+    /// It did not, and this is what the way out last said about it.
+    #[error("the peer did not answer for too long: {0}")]
+    Unreachable(#[source] OutputError),
 }
 
 /// An acknowledgment that makes no sense. Nothing has changed.

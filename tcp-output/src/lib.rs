@@ -56,33 +56,39 @@ mod commit;
 pub mod decide;
 mod endpoints;
 mod error;
+mod flags;
 pub mod input;
 pub mod options;
 pub mod plan;
 pub mod policy;
 mod rtt;
+mod scoreboard;
 mod sender;
 mod seq;
+mod state;
 mod stats;
 mod tcb;
 mod time;
-mod timer;
+pub mod timer;
 pub mod wire;
 
 pub use ack::{Ack, AckEffect};
 pub use checksum::{ChecksumMode, PseudoLength};
 pub use decide::{Decision, Pass, Segment, SendView, decide};
 pub use endpoints::Endpoints;
-pub use error::{AckError, BuildError, Cause, OutputError, SendError};
+pub use error::{AckError, BuildError, Cause, Dropped, OutputError, SendError};
+pub use flags::TcbFlags;
 pub use plan::{SendPlan, Shape};
 pub use policy::{CopyPolicy, How, Placement};
 pub use rtt::{MAX_BACKOFF, MAX_RTO, MIN_RTO, Rtt};
+pub use scoreboard::{BadHole, Hole, LOSS_THRESHOLD, MAX_HOLES, Scoreboard};
 pub use sender::{Acked, Output, Sender, Sent};
 pub use seq::Seq;
+pub use state::State;
 pub use stats::Stats;
-pub use tcb::{BadSegmentSize, ReceiveState, SendState, Tcb, TcbFlags};
+pub use tcb::{BadSegmentSize, ReceiveState, SendState, Tcb};
 pub use time::Time;
-pub use timer::Expired;
+pub use timer::{Expired, Timer, Timers};
 
 /// Bytes left free in front of each packet for link headers, as BSD leaves them. A multiple of 8,
 /// since data that is placed at the end of its storage is rounded down to one.

@@ -8,6 +8,9 @@ pub const MAX_OPTIONS_LEN: usize = 40;
 /// Bytes that the timestamps option takes, with the two fillers in front of it (RFC 7323, appendix A).
 pub const TIMESTAMPS_LEN: usize = 12;
 
+/// Bytes kept for a signature, with the two fillers in front of it (RFC 2385).
+pub const SIGNATURE_LEN: usize = 20;
+
 /// Most SACK blocks that are sent in one segment.
 #[doc(alias = "TCP_MAX_SACK")]
 pub const MAX_SACK_BLOCKS: usize = 3;

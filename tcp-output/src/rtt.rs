@@ -76,6 +76,13 @@ impl Rtt {
         self.rto = backed_off(self.base, shift).clamp(self.min.min(MAX_RTO), MAX_RTO);
     }
 
+    /// The estimate led to timeout after timeout: the round trip time is folded into the deviation,
+    /// so that the next sample starts over while the timeout stays what it is.
+    pub(crate) fn distrust(&mut self) {
+        self.var += self.srtt >> 3;
+        self.srtt = 0;
+    }
+
     /// The persist timer's next interval at `shift` doublings, ms.
     #[must_use]
     pub fn persist_interval(&self, shift: u8) -> u32 {

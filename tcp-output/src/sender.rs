@@ -156,8 +156,10 @@ impl<P: CopyPolicy> Sender<P> {
     ) -> Result<(Option<Expired>, Sent), SendError> {
         let expired = self.tcb.on_timer(now);
         let sent = match expired {
-            None | Some(Expired::GiveUp) => Sent::default(),
-            Some(Expired::Retransmit) => self.run(sb, set, now, out, false)?,
+            None | Some(Expired::GiveUp | Expired::Closed | Expired::KeepAlive) => Sent::default(),
+            Some(Expired::Retransmit | Expired::DelayedAck) => {
+                self.run(sb, set, now, out, false)?
+            }
             Some(Expired::Persist) => self.run(sb, set, now, out, true)?,
         };
         Ok((expired, sent))
@@ -256,7 +258,7 @@ impl<P: CopyPolicy> Sender<P> {
                 self.tcb.note_sent(segment);
                 Ok(())
             }
-            Err(error @ OutputError::NoBuffers) => {
+            Err(error @ (OutputError::NoBuffers | OutputError::TooLong { .. })) => {
                 self.tcb.could_not_send(segment, now);
                 Err(error.into())
             }

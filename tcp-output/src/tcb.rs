@@ -1,37 +1,19 @@
-//! The state of one connection, as far as sending data needs it.
+//! The state of one connection, as far as sending needs it.
 
-use bitflags::bitflags;
 use thiserror::Error;
 
 use crate::endpoints::Endpoints;
-use crate::options::{MAX_SACK_BLOCKS, SackBlock, TIMESTAMPS_LEN};
+use crate::error::{Dropped, OutputError};
+use crate::flags::TcbFlags;
+use crate::options::{MAX_SACK_BLOCKS, SIGNATURE_LEN, SackBlock, TIMESTAMPS_LEN};
 use crate::rtt::Rtt;
+use crate::scoreboard::Scoreboard;
 use crate::seq::Seq;
+use crate::state::State;
 use crate::stats::Stats;
 use crate::time::Time;
+use crate::timer::Timers;
 use crate::wire::TCP_HEADER_LEN;
-
-bitflags! {
-    /// What was agreed with the peer or asked for by the user.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-    pub struct TcbFlags: u16 {
-        /// Both sides send timestamps (RFC 7323).
-        #[doc(alias = "TF_RCVD_TSTMP")]
-        const TIMESTAMPS = 0x01;
-        /// The peer may be told of ranges that arrived out of order (RFC 2018).
-        #[doc(alias = "TF_SACK_PERMIT")]
-        const SACK = 0x02;
-        /// Small segments do not wait for an acknowledgment (Nagle off).
-        #[doc(alias = "TF_NODELAY")]
-        const NODELAY = 0x04;
-        /// Less than a full segment waits until more is written or the persist timer flushes it.
-        #[doc(alias = "TF_NOPUSH")]
-        const NOPUSH = 0x08;
-        /// An acknowledgment is owed at once.
-        #[doc(alias = "TF_ACKNOW")]
-        const ACK_NOW = 0x10;
-    }
-}
 
 /// The part of the state that deciding changes: small, `Copy`, and handed back by
 /// [`decide`](crate::decide()) as a whole, which is what keeps that function pure.
@@ -133,7 +115,7 @@ pub struct BadSegmentSize {
     pub most: u32,
 }
 
-/// The state of an established connection: what BSD keeps in its control block, in groups.
+/// The state of a connection: what BSD keeps in its control block, in groups.
 ///
 /// The fields are public because whoever drives the receiving side sets them; methods keep what
 /// must fit together.
@@ -156,11 +138,19 @@ pub struct BadSegmentSize {
 pub struct Tcb {
     /// Addresses and ports.
     pub ends: Endpoints,
+    /// Where the connection is in its life.
+    pub state: State,
     /// Agreements and wishes.
     pub flags: TcbFlags,
-    /// Oldest sequence number not yet acknowledged: the first byte of the send buffer.
+    /// Oldest sequence number not yet acknowledged: the first byte of the send buffer, but for a SYN
+    /// in front of it.
     #[doc(alias = "snd_una")]
     pub una: Seq,
+    /// The sequence number of our SYN.
+    pub iss: Seq,
+    /// One past the last urgent byte. Nothing is urgent when it is not beyond `una`.
+    #[doc(alias = "snd_up")]
+    pub up: Seq,
     /// The peer's window, bytes.
     #[doc(alias = "snd_wnd")]
     pub wnd: u32,
@@ -180,6 +170,16 @@ pub struct Tcb {
     pub send: SendState,
     /// The receiving side.
     pub rcv: ReceiveState,
+    /// Duplicate acknowledgments in a row.
+    #[doc(alias = "t_dupacks")]
+    pub dup_acks: u32,
+    /// End of what was outstanding when loss was last found: recovery lasts until it is acknowledged.
+    #[doc(alias = "snd_last")]
+    pub recover: Seq,
+    /// What the peer lacks below something that it holds.
+    pub scoreboard: Scoreboard,
+    /// The timers that the send decision does not move.
+    pub timers: Timers,
     /// Round trip estimate and timeouts.
     pub rtt: Rtt,
     /// The peer's latest timestamp, echoed.
@@ -190,6 +190,13 @@ pub struct Tcb {
     pub ttl: u8,
     /// IPv4 identification of the next packet.
     pub ip_id: u16,
+    /// Segment size that our SYN announces to the peer, bytes.
+    pub our_mss: u16,
+    /// The peer could not be reached last time; tells why, should the connection time out.
+    #[doc(alias = "t_softerror")]
+    pub soft_error: Option<OutputError>,
+    /// Why the connection was given up, if it was.
+    pub dropped: Option<Dropped>,
     /// Counters.
     pub stats: Stats,
     max_opd: u16,
@@ -218,8 +225,11 @@ impl Tcb {
         let space = 65536;
         let mut tcb = Tcb {
             ends,
+            state: State::Established,
             flags,
             una,
+            iss: una + u32::MAX,
+            up: una,
             wnd: 65535,
             max_wnd: 65535,
             ssthresh: u32::MAX,
@@ -244,16 +254,42 @@ impl Tcb {
                 sack_blocks: [SackBlock::default(); MAX_SACK_BLOCKS],
                 sacks: 0,
             },
+            dup_acks: 0,
+            recover: una,
+            scoreboard: Scoreboard::default(),
+            timers: Timers::default(),
             rtt: Rtt::default(),
             ts_recent: 0,
             ts_offset: 0,
             ttl: 64,
             ip_id: 1,
+            our_mss: max_opd,
+            soft_error: None,
+            dropped: None,
             stats: Stats::default(),
             max_opd,
         };
         let mss = tcb.max_segment();
         tcb.send.cwnd = (10 * mss).min((2 * mss).max(14600));
+        Ok(tcb)
+    }
+
+    /// A connection that is about to be opened with the sequence number `iss`: its SYN goes with the
+    /// first output. `flags` says what it asks for; `max_opd` is what it announces, and holds for
+    /// what we send until the peer has announced less.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    #[doc(alias = "tcp_connect")]
+    pub fn connecting(
+        ends: Endpoints,
+        max_opd: u32,
+        flags: TcbFlags,
+        iss: Seq,
+    ) -> Result<Tcb, BadSegmentSize> {
+        let mut tcb = Tcb::new(ends, max_opd, flags, iss, Seq(0))?;
+        (tcb.state, tcb.iss) = (State::SynSent, iss);
+        (tcb.wnd, tcb.max_wnd) = (0, 0);
         Ok(tcb)
     }
 
@@ -289,25 +325,28 @@ impl Tcb {
 
     /// Data of a full segment without SACK blocks, bytes.
     #[doc(alias = "t_maxseg")]
+    #[inline]
     #[must_use]
     pub fn max_segment(&self) -> u32 {
-        let timestamps = if self.flags.contains(TcbFlags::TIMESTAMPS) {
-            TIMESTAMPS_LEN as u32
-        } else {
-            0
-        };
-        self.max_opd() - timestamps
+        self.max_opd() - self.steady_options_len()
+    }
+
+    /// Bytes of the options that every segment with data carries.
+    #[inline]
+    fn steady_options_len(&self) -> u32 {
+        let mut len = 0;
+        if self.flags.contains(TcbFlags::TIMESTAMPS) {
+            len += TIMESTAMPS_LEN as u32;
+        }
+        if self.flags.contains(TcbFlags::SIGNATURE) {
+            len += SIGNATURE_LEN as u32;
+        }
+        len
     }
 
     /// Whether anything sent awaits its acknowledgment.
     #[must_use]
     pub fn outstanding(&self) -> bool {
         self.una.lt(self.send.max)
-    }
-
-    /// The earlier of the two timers, if one runs.
-    #[must_use]
-    pub fn next_timeout(&self) -> Option<Time> {
-        self.send.rexmt.or(self.send.persist)
     }
 }

@@ -2,9 +2,10 @@
 //! number, window.
 
 use super::{Cut, SendView};
+use crate::flags::TcbFlags;
 use crate::options::{Options, Timestamps};
 use crate::seq::Seq;
-use crate::tcb::{SendState, Tcb, TcbFlags};
+use crate::tcb::{SendState, Tcb};
 use crate::time::Time;
 use crate::wire::{TCP_HEADER_LEN, TcpFlags};
 use crate::{MAX_LINK_HEADER, MAX_PACKET};
