@@ -19,6 +19,7 @@ mod negotiate;
 mod options;
 mod parse;
 mod reassembly;
+mod recovery;
 mod reset;
 mod sack;
 
@@ -30,5 +31,6 @@ pub use options::{
 };
 pub use parse::{Incoming, ParseError, Summed};
 pub use reassembly::{Limits, QueueFull, Reassembly};
+pub use recovery::Resend;
 pub use reset::answer_with_reset;
 pub use sack::{Outstanding, SackNews};

@@ -110,12 +110,6 @@ pub trait CongestionControl {
         window.ssthresh = self.reduced(window, flight);
         window.cwnd = window.ssthresh;
     }
-
-    /// Nothing was sent for longer than a retransmission timeout (RFC 5681, 4.1); BSD restarts
-    /// from two segments.
-    fn after_idle(&mut self, window: &mut CongestionWindow) {
-        window.cwnd = window.cwnd.min(2 * window.max_segment);
-    }
 }
 
 /// Reno with the changes of NewReno (RFC 5681, RFC 6582).
@@ -220,7 +214,6 @@ mod tests {
             Reno.on_loss(&mut w, u32::MAX);
             Reno.on_duplicate(&mut w);
             Reno.on_ecn(&mut w, 0);
-            Reno.after_idle(&mut w);
             Reno.on_timeout(&mut w, u32::MAX);
             assert!(w.cwnd >= max_segment && w.ssthresh >= 2 * max_segment);
         }
