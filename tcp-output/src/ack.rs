@@ -66,6 +66,7 @@ impl Tcb {
             self.take_sample(arrived, now);
             self.open_congestion_window();
             self.una = ack;
+            self.up = self.up.max(ack);
             self.send.nxt = self.send.nxt.max(ack);
             self.restart_rexmt(now);
             AckEffect::New(acked)
@@ -85,6 +86,7 @@ impl Tcb {
             return;
         };
         self.rtt.sample(ms);
+        self.soft_error = None;
         // The persist timer counts its own backoff in the same place.
         if self.send.persist.is_none() {
             self.send.backoff = 0;

@@ -1,6 +1,9 @@
 //! From a decided segment to a packet: storage, payload, headers in place, checksum, offload wishes.
 
 mod headers;
+mod storage;
+
+use storage::Storage;
 
 use mbuf::{BufferSet, Mbuf, OffloadFlags, Packet, TxOffload};
 use sockbuf::SockBuf;
@@ -10,7 +13,7 @@ use crate::checksum::{ChecksumMode, Sum};
 use crate::decide::Segment;
 use crate::error::BuildError;
 use crate::plan::SendPlan;
-use crate::policy::{CopyPolicy, How, Placement};
+use crate::policy::{CopyPolicy, Placement};
 use crate::tcb::Tcb;
 use crate::wire::TCP_CHECKSUM_OFFSET;
 
@@ -21,6 +24,8 @@ pub struct Built {
     pub packet: Mbuf,
     /// How the payload is held.
     pub payload: Payload,
+    /// For want of memory it is not as the policy chose.
+    pub fell_back: bool,
 }
 
 /// How a packet holds its payload.
@@ -41,12 +46,15 @@ pub enum Payload {
 /// The IP packet starts at the first byte; the link header is the driver's business, as is
 /// [`TxOffload::l2_len`].
 ///
+/// When memory is short, what can be had is used (see [`CopyPolicy`]): the segment may come out
+/// shorter than it went in, and then asks for another pass.
+///
 /// # Errors
 /// [`BuildError`]: for want of memory, or when segment and send buffer do not belong together.
-/// Everything taken until then is freed; the send buffer is unchanged.
+/// Everything taken until then is freed; send buffer and segment are unchanged.
 pub fn build<P: CopyPolicy>(
     tcb: &Tcb,
-    segment: &Segment,
+    segment: &mut Segment,
     sb: &SockBuf,
     policy: &P,
     set: &BufferSet,
@@ -62,56 +70,53 @@ pub fn build<P: CopyPolicy>(
         return Ok(Built {
             packet,
             payload: Payload::None,
+            fell_back: false,
         });
     }
-    let (mut packet, payload) = with_payload(tcb, segment, sb, policy, set, mode)?;
-    finish(&mut packet, tcb, segment, mode);
-    Ok(Built { packet, payload })
+    let plan = SendPlan::of(tcb, segment, sb);
+    let storage = storage::find(&plan, segment.tso_mss, policy, set)?;
+    let mut built = place(storage, tcb, segment, sb, policy.placement(), mode)?;
+    finish(&mut built.packet, tcb, segment, mode);
+    Ok(built)
 }
 
-/// Storage, headers and payload.
-fn with_payload<P: CopyPolicy>(
+/// Headers and payload into the storage that was found.
+#[inline]
+fn place(
+    storage: Storage,
     tcb: &Tcb,
-    segment: &Segment,
+    segment: &mut Segment,
     sb: &SockBuf,
-    policy: &P,
-    set: &BufferSet,
+    placement: Placement,
     mode: ChecksumMode,
-) -> Result<(Mbuf, Payload), BuildError> {
-    let len = segment.len;
+) -> Result<Built, BuildError> {
+    let Storage {
+        mut packet,
+        tail,
+        len,
+        payload,
+        fell_back,
+    } = storage;
+    if len < segment.len {
+        segment.shorten(len);
+    }
     let header_len = segment.header_len(tcb);
-    let plan = SendPlan::of(tcb, segment, sb);
-    let need = MAX_LINK_HEADER + header_len;
-    let copy = policy.choose(&plan) == How::Copy && holds(set, need + len);
-    let mut packet = set.header_with(if copy { need + len } else { need })?;
-    // Whoever got the room copies: that is how the large cluster selects copying in the original,
-    // and how a few bytes ride in the header mbuf.
-    let inline = packet.first().capacity() >= need + len;
-    let body = if inline { len } else { 0 };
-    match policy.placement() {
+    let body = if tail.is_none() { len } else { 0 };
+    match placement {
         Placement::Front => packet.set_lead(MAX_LINK_HEADER)?,
         Placement::End => packet.align_end(header_len + body)?,
     }
     let (head, room) = packet.append(header_len + body)?.split_at_mut(header_len);
     headers::write(head, tcb, segment, mode);
-    if inline {
-        sb.copy_to(segment.off, room)?;
-        return Ok((
-            packet,
-            if copy {
-                Payload::Copied
-            } else {
-                Payload::Inline
-            },
-        ));
+    match tail {
+        Some(tail) => packet.cat(tail),
+        None => sb.copy_to(segment.off, room)?,
     }
-    packet.cat(sb.ref_copy(segment.off, len, set)?);
-    Ok((packet, Payload::Referenced))
-}
-
-/// Whether one storage of this set can hold `bytes`.
-fn holds(set: &BufferSet, bytes: usize) -> bool {
-    bytes <= set.header_room() || set.largest_class().is_some_and(|largest| bytes <= largest)
+    Ok(Built {
+        packet,
+        payload,
+        fell_back,
+    })
 }
 
 /// The full checksum if software makes it, and what is asked of the hardware.
@@ -131,10 +136,12 @@ fn finish(packet: &mut Mbuf, tcb: &Tcb, segment: &Segment, mode: ChecksumMode) {
     if let Some(mss) = segment.tso_mss {
         offload.flags |= OffloadFlags::TCP_CSUM | OffloadFlags::TSO;
         offload.tso_mss = mss;
-    } else if mode == ChecksumMode::Software {
-        store_checksum(packet, l3_len);
     } else {
-        offload.flags |= OffloadFlags::TCP_CSUM;
+        match mode {
+            ChecksumMode::Software => store_checksum(packet, l3_len),
+            ChecksumMode::Partial(_) => offload.flags |= OffloadFlags::TCP_CSUM,
+            ChecksumMode::None => {}
+        }
     }
     packet.set_offload(offload);
 }

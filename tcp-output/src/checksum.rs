@@ -46,6 +46,8 @@ pub enum ChecksumMode {
     Software,
     /// The folded, not complemented sum of the pseudo header; the NIC does the rest.
     Partial(PseudoLength),
+    /// Nothing, and nothing is asked of the NIC: for ways that lose and garble nothing.
+    None,
 }
 
 impl Default for ChecksumMode {

@@ -1,4 +1,4 @@
-//! TCP options of an established connection: timestamps and SACK blocks.
+//! TCP options: segment size, window scale, SACK, timestamps, and room for a signature.
 
 use crate::seq::Seq;
 
@@ -16,8 +16,12 @@ pub const SIGNATURE_LEN: usize = 20;
 pub const MAX_SACK_BLOCKS: usize = 3;
 
 const KIND_NOP: u8 = 1;
+const KIND_MSS: u8 = 2;
+const KIND_WINDOW_SCALE: u8 = 3;
+const KIND_SACK_PERMITTED: u8 = 4;
 const KIND_SACK: u8 = 5;
 const KIND_TIMESTAMPS: u8 = 8;
+const KIND_SIGNATURE: u8 = 19;
 
 /// The timestamps option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,7 +41,8 @@ pub struct SackBlock {
     pub end: Seq,
 }
 
-/// The options of one segment. `Default` is none.
+/// The options of one segment. `Default` is none. What has no room left in the
+/// [40 bytes](MAX_OPTIONS_LEN) that there are is left out.
 ///
 /// ```
 /// use tcp_output::options::{Options, SackBlock, Timestamps};
@@ -57,22 +62,79 @@ pub struct Options {
     timestamps: Option<Timestamps>,
     sack: [SackBlock; MAX_SACK_BLOCKS],
     sacks: u8,
+    window_scale: Option<u8>,
+    max_segment: Option<u16>,
+    sack_permitted: bool,
+    signature: bool,
+    /// Bytes of all of them.
+    len: u8,
 }
 
 impl Options {
+    /// Announces the largest segment that we take, options not counted (a SYN's).
+    #[doc(alias = "TCPOPT_MAXSEG")]
+    pub fn set_max_segment(&mut self, bytes: u16) {
+        if self.grow(4, self.max_segment.is_some()) {
+            self.max_segment = Some(bytes);
+        }
+    }
+
+    /// Says that we understand SACK (a SYN's).
+    #[doc(alias = "TCPOPT_SACK_PERMITTED")]
+    pub fn set_sack_permitted(&mut self) {
+        self.sack_permitted |= self.grow(4, self.sack_permitted);
+    }
+
+    /// Announces the shift of our window fields (a SYN's).
+    #[doc(alias = "TCPOPT_WINDOW")]
+    pub fn set_window_scale(&mut self, shift: u8) {
+        if self.grow(4, self.window_scale.is_some()) {
+            self.window_scale = Some(shift);
+        }
+    }
+
     /// Asks for the timestamps option.
+    #[doc(alias = "TCPOPT_TIMESTAMP")]
+    #[inline]
     pub fn set_timestamps(&mut self, timestamps: Timestamps) {
-        self.timestamps = Some(timestamps);
+        if self.grow(TIMESTAMPS_LEN, self.timestamps.is_some()) {
+            self.timestamps = Some(timestamps);
+        }
+    }
+
+    /// Keeps room for a signature; its digest is written as zeros, for whoever holds the key to fill.
+    #[doc(alias = "TCPOPT_SIGNATURE")]
+    pub fn set_signature(&mut self) {
+        self.signature |= self.grow(SIGNATURE_LEN, self.signature);
     }
 
     /// Asks for as many of `blocks`, from the front, as have room: at most three. Replaces blocks
     /// set before; no blocks means no option, never an empty one.
     pub fn set_sack(&mut self, blocks: &[SackBlock]) {
-        self.sacks = 0;
+        self.len -= self.sack_len() as u8;
         let room = (MAX_OPTIONS_LEN - self.len()).saturating_sub(4) / 8;
         let n = blocks.len().min(room).min(MAX_SACK_BLOCKS);
         self.sack[..n].copy_from_slice(&blocks[..n]);
         self.sacks = n as u8;
+        self.len += self.sack_len() as u8;
+    }
+
+    /// Makes room for an option unless it is `there`, and says whether it has room.
+    #[inline]
+    fn grow(&mut self, bytes: usize, there: bool) -> bool {
+        let more = if there { 0 } else { bytes };
+        let fits = self.len() + more <= MAX_OPTIONS_LEN;
+        if fits {
+            self.len += more as u8;
+        }
+        fits
+    }
+
+    fn sack_len(&self) -> usize {
+        match self.sacks {
+            0 => 0,
+            n => 4 + 8 * usize::from(n),
+        }
     }
 
     /// The timestamps, if asked for.
@@ -88,19 +150,10 @@ impl Options {
     }
 
     /// Bytes the options take, a multiple of 4, at most [`MAX_OPTIONS_LEN`].
+    #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
-        let timestamps = if self.timestamps.is_some() {
-            TIMESTAMPS_LEN
-        } else {
-            0
-        };
-        let sack = if self.sacks > 0 {
-            4 + 8 * usize::from(self.sacks)
-        } else {
-            0
-        };
-        timestamps + sack
+        usize::from(self.len)
     }
 
     /// Whether there are none.
@@ -113,13 +166,52 @@ impl Options {
     ///
     /// # Panics
     /// If `out` is shorter than that.
+    #[inline]
     pub fn write(&self, out: &mut [u8]) {
         let mut out = &mut out[..self.len()];
+        if self.max_segment.is_some() || self.sack_permitted || self.window_scale.is_some() {
+            out = self.write_syn(out);
+        }
         if let Some(timestamps) = self.timestamps {
             let (here, rest) = out.split_at_mut(TIMESTAMPS_LEN);
             here[..4].copy_from_slice(&[KIND_NOP, KIND_NOP, KIND_TIMESTAMPS, 10]);
             here[4..8].copy_from_slice(&timestamps.value.to_be_bytes());
             here[8..].copy_from_slice(&timestamps.echo.to_be_bytes());
+            out = rest;
+        }
+        if !out.is_empty() {
+            self.write_rare(out);
+        }
+    }
+
+    /// Writes what only a SYN carries, and returns what is left of `out`.
+    #[cold]
+    fn write_syn<'a>(&self, out: &'a mut [u8]) -> &'a mut [u8] {
+        let mss = self.max_segment.map(|mss| {
+            let [high, low] = mss.to_be_bytes();
+            [KIND_MSS, 4, high, low]
+        });
+        let permitted = self
+            .sack_permitted
+            .then_some([KIND_NOP, KIND_NOP, KIND_SACK_PERMITTED, 2]);
+        let scale = self
+            .window_scale
+            .map(|shift| [KIND_NOP, KIND_WINDOW_SCALE, 3, shift]);
+        let mut rest = out;
+        for option in [mss, permitted, scale].into_iter().flatten() {
+            let (here, behind) = rest.split_at_mut(4);
+            here.copy_from_slice(&option);
+            rest = behind;
+        }
+        rest
+    }
+
+    /// Writes signature and SACK blocks, which fill the rest.
+    fn write_rare(&self, mut out: &mut [u8]) {
+        if self.signature {
+            let (here, rest) = out.split_at_mut(SIGNATURE_LEN);
+            here.fill(0);
+            here[..4].copy_from_slice(&[KIND_NOP, KIND_NOP, KIND_SIGNATURE, 18]);
             out = rest;
         }
         if self.sacks > 0 {
@@ -161,7 +253,31 @@ mod tests {
         options.set_timestamps(Timestamps { value: 0, echo: 0 });
         options.set_sack(&blocks);
         assert_eq!((options.sack().len(), options.len()), (3, 40));
+        options.set_signature();
+        assert!(!options.signature, "no room beside three blocks");
         options.set_sack(&[]);
         assert_eq!(options.len(), 12, "no empty SACK option");
+        options.set_signature();
+        options.set_sack(&blocks);
+        assert_eq!(
+            (options.sack().len(), options.len()),
+            (0, 32),
+            "signature and timestamps leave 8 bytes, which hold no block"
+        );
+    }
+
+    #[test]
+    fn options_of_a_syn_with_a_signature_stay_inside_the_header() {
+        let mut options = Options::default();
+        options.set_signature();
+        options.set_max_segment(1460);
+        options.set_sack_permitted();
+        options.set_window_scale(7);
+        options.set_timestamps(Timestamps { value: 1, echo: 0 });
+        assert_eq!((options.len(), options.timestamps()), (32, None));
+        let mut bytes = [0xff; 32];
+        options.write(&mut bytes);
+        assert_eq!(bytes[..12], [2, 4, 5, 180, 1, 1, 4, 2, 1, 3, 3, 7]);
+        assert_eq!(bytes[12..18], [1, 1, 19, 18, 0, 0]);
     }
 }

@@ -1,5 +1,6 @@
 //! What is about to be sent, as a copy policy sees it.
 
+use mbuf::{BufferSet, CopyError, Mbuf};
 use sockbuf::SockBuf;
 
 use crate::decide::Segment;
@@ -91,6 +92,11 @@ impl<'a> SendPlan<'a> {
     #[must_use]
     pub fn first_capacity(&self) -> Option<usize> {
         self.sb.first().map(|seg| seg.capacity())
+    }
+
+    /// A packet of references to the range.
+    pub(crate) fn refer(&self, set: &BufferSet) -> Result<Mbuf, CopyError> {
+        self.sb.ref_copy(self.off, self.len, set)
     }
 
     /// Looks at the mbufs under the range, at most `limit` of them.

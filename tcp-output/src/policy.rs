@@ -25,6 +25,10 @@ pub enum Placement {
 ///
 /// A payload that fits behind the headers in the header mbuf is copied there whatever the policy
 /// says, as BSD does. When no cluster class is large enough for a copy, the packet refers.
+///
+/// A choice is carried out if memory allows. If not, these are tried in turn: a copy in the next
+/// larger class, references, a copy of fewer segments in the largest class to be had, a copy of one
+/// segment.
 pub trait CopyPolicy {
     /// The choice for this packet.
     fn choose(&self, plan: &SendPlan<'_>) -> How;

@@ -8,6 +8,7 @@ use crate::build::{Built, Payload, build};
 use crate::checksum::ChecksumMode;
 use crate::decide::{Segment, SendView, decide};
 use crate::error::{AckError, Cause, OutputError, SendError};
+use crate::flags::TcbFlags;
 use crate::policy::CopyPolicy;
 use crate::tcb::Tcb;
 use crate::time::Time;
@@ -38,6 +39,22 @@ pub struct Sent {
     pub packets: usize,
     /// Bytes of payload in them.
     pub bytes: usize,
+}
+
+impl Sent {
+    fn add(&mut self, segment: &Segment) {
+        self.packets += 1;
+        self.bytes += segment.len;
+    }
+
+    #[cold]
+    fn stopped_by(&self, cause: Cause) -> SendError {
+        SendError {
+            packets: self.packets,
+            bytes: self.bytes,
+            cause,
+        }
+    }
 }
 
 /// What an acknowledgment released.
@@ -156,13 +173,29 @@ impl<P: CopyPolicy> Sender<P> {
     ) -> Result<(Option<Expired>, Sent), SendError> {
         let expired = self.tcb.on_timer(now);
         let sent = match expired {
-            None | Some(Expired::GiveUp | Expired::Closed | Expired::KeepAlive) => Sent::default(),
+            None | Some(Expired::Closed) => Sent::default(),
             Some(Expired::Retransmit | Expired::DelayedAck) => {
                 self.run(sb, set, now, out, false)?
             }
             Some(Expired::Persist) => self.run(sb, set, now, out, true)?,
+            Some(Expired::KeepAlive) => self.keep_alive(sb, set, now, out)?,
+            // The connection is over whether or not its reset gets through.
+            Some(Expired::GiveUp) => self.run(sb, set, now, out, false).unwrap_or_default(),
         };
         Ok((expired, sent))
+    }
+
+    fn keep_alive(
+        &mut self,
+        sb: &SockBuf,
+        set: &BufferSet,
+        now: Time,
+        out: &mut impl Output,
+    ) -> Result<Sent, SendError> {
+        let mut question = Segment::keep_alive(&self.tcb, now);
+        let mut sent = Sent::default();
+        self.send(&mut question, sb, set, now, out, &mut sent)?;
+        Ok(sent)
     }
 
     /// Takes in an acknowledgment and cuts what it covers off the send buffer.
@@ -180,10 +213,13 @@ impl<P: CopyPolicy> Sender<P> {
             return Err(AckError::Beyond { ack, max });
         }
         let covered = if una.lt(ack) { (ack - una) as usize } else { 0 };
+        // A FIN takes a number and no byte.
+        let fin = usize::from(self.tcb.flags.contains(TcbFlags::FIN_SENT) && ack == max);
+        let covered = covered.saturating_sub(fin);
         let freed = sb.cut(covered)?;
         match self.tcb.on_ack(arrived, now) {
-            AckEffect::New(bytes) => Ok(Acked {
-                bytes: bytes as usize,
+            AckEffect::New(_) => Ok(Acked {
+                bytes: covered,
                 freed,
             }),
             effect => {
@@ -201,6 +237,11 @@ impl<P: CopyPolicy> Sender<P> {
         out: &mut impl Output,
         force: bool,
     ) -> Result<Sent, SendError> {
+        if self.tcb.flags.contains(TcbFlags::BLOCKED) {
+            self.tcb.flags |= TcbFlags::NEED_OUTPUT;
+            return Ok(Sent::default());
+        }
+        self.tcb.flags -= TcbFlags::NEED_OUTPUT;
         let view = SendView {
             queued: sb.len(),
             hiwat: sb.hiwat(),
@@ -213,64 +254,75 @@ impl<P: CopyPolicy> Sender<P> {
         loop {
             let decision = decide(&self.tcb, &view, now, pass);
             self.tcb.send = decision.next;
-            let Some(segment) = decision.segment else {
+            let Some(mut segment) = decision.segment else {
                 return Ok(sent);
             };
-            if let Err(cause) = self.send(&segment, sb, set, now, out) {
-                return Err(SendError {
-                    packets: sent.packets,
-                    bytes: sent.bytes,
-                    cause,
-                });
-            }
-            sent.packets += 1;
-            sent.bytes += segment.len;
-            if !segment.again {
+            let more = self.send(&mut segment, sb, set, now, out, &mut sent)?;
+            if !more {
                 return Ok(sent);
             }
             pass = Some(decision.pass);
         }
     }
 
-    /// One segment: counted, built, handed over, taken note of.
+    /// One segment: built, counted, handed over, taken note of. Says whether another pass is asked for.
     fn send(
         &mut self,
-        segment: &Segment,
+        segment: &mut Segment,
         sb: &SockBuf,
         set: &BufferSet,
         now: Time,
         out: &mut impl Output,
-    ) -> Result<(), Cause> {
-        self.tcb.count(segment);
+        sent: &mut Sent,
+    ) -> Result<bool, SendError> {
         let built = build(&self.tcb, segment, sb, &self.policy, set, self.mode);
-        let Built { packet, payload } = match built {
+        self.tcb.count(segment);
+        let Built {
+            packet,
+            payload,
+            fell_back,
+        } = match built {
             Ok(built) => built,
             Err(error) => {
                 self.tcb.could_not_send(segment, now);
-                return Err(error.into());
+                return Err(sent.stopped_by(error.into()));
             }
         };
-        self.count_payload(payload, segment.len);
+        self.count_payload(payload, fell_back, segment.len);
         self.take_ip_ids(segment);
-        match out.output(packet) {
-            Ok(()) => {
-                self.tcb.advance(segment, now);
-                self.tcb.note_sent(segment);
-                Ok(())
+        if let Err(error) = out.output(packet) {
+            return self.refused(segment, error, now, sent);
+        }
+        self.tcb.advance(segment, now);
+        self.tcb.note_sent(segment);
+        sent.add(segment);
+        Ok(segment.again)
+    }
+
+    /// The way out did not take a packet. Soft errors are kept, and a path that turned out to be
+    /// narrower is tried again at once.
+    #[cold]
+    fn refused(
+        &mut self,
+        segment: &Segment,
+        error: OutputError,
+        now: Time,
+        sent: &mut Sent,
+    ) -> Result<bool, SendError> {
+        let soft = self.tcb.refused(segment, error, now);
+        match error {
+            OutputError::TooLong { mtu } if self.tcb.shrink_to(mtu) => Ok(true),
+            _ if soft => {
+                sent.add(segment);
+                Ok(false)
             }
-            Err(error @ (OutputError::NoBuffers | OutputError::TooLong { .. })) => {
-                self.tcb.could_not_send(segment, now);
-                Err(error.into())
-            }
-            Err(error) => {
-                self.tcb.advance(segment, now);
-                Err(error.into())
-            }
+            _ => Err(sent.stopped_by(error.into())),
         }
     }
 
-    fn count_payload(&mut self, payload: Payload, len: usize) {
+    fn count_payload(&mut self, payload: Payload, fell_back: bool, len: usize) {
         let stats = &mut self.tcb.stats;
+        stats.fallbacks += u64::from(fell_back);
         match payload {
             Payload::None => {}
             Payload::Referenced => stats.referenced_packets += 1,

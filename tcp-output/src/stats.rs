@@ -19,12 +19,27 @@ pub struct Stats {
     /// Bytes of data in them.
     #[doc(alias = "tcps_sndrexmitbyte")]
     pub rexmit_bytes: u64,
+    /// Those of them that filled a hole which the peer reported.
+    #[doc(alias = "tcps_sack_rexmits")]
+    pub sack_rexmit_packets: u64,
+    /// Bytes of data in these.
+    #[doc(alias = "tcps_sack_rexmit_bytes")]
+    pub sack_rexmit_bytes: u64,
     /// Probes of a closed window.
     #[doc(alias = "tcps_sndprobe")]
     pub probes: u64,
     /// Packets without data that were owed as acknowledgment.
     #[doc(alias = "tcps_sndacks")]
     pub acks: u64,
+    /// Packets without data that carry a SYN, FIN or RST.
+    #[doc(alias = "tcps_sndctrl")]
+    pub control: u64,
+    /// Packets without data that tell of urgent data to come.
+    #[doc(alias = "tcps_sndurg")]
+    pub urgent: u64,
+    /// Questions whether the peer is still there.
+    #[doc(alias = "tcps_keepprobe")]
+    pub keep_probes: u64,
     /// Packets without data that announce a larger window.
     #[doc(alias = "tcps_sndwinup")]
     pub window_updates: u64,
@@ -33,6 +48,8 @@ pub struct Stats {
     pub timed: u64,
     /// Packets that could not be built or that the driver had no buffers for.
     pub no_buffers: u64,
+    /// Packets that were built otherwise than the copy policy chose, or shorter, for want of memory.
+    pub fallbacks: u64,
     /// Packets whose payload was copied on the policy's word.
     pub copied_packets: u64,
     /// Packets whose payload fitted the header mbuf and was copied for that reason.

@@ -3,8 +3,8 @@
 
 mod common;
 
-use common::{NOW, failing_set, pattern, piece, see, send, set, spliced, tcb, v4, v6};
-use mbuf::{BufferSet, Mbuf, OffloadFlags, Packet};
+use common::{failing_set, pattern, piece, see, send, set, spliced, tcb, v4, v6};
+use mbuf::{BufferSet, OffloadFlags, Packet};
 use sockbuf::SockBuf;
 use tcp_output::policy::{Copy, Reference, Threshold};
 use tcp_output::*;
@@ -171,36 +171,53 @@ fn fault_w8_empty_cluster_pool_loses_nothing() {
     let sb = spliced(&set, 45, 1448);
     let mut sender = Sender::new(tcb(v4(), 1460), Threshold { factor: 5 });
     switches[8].fail_at(1);
-    let before = sender.tcb().send;
-    let error = sender
-        .output(&sb, &set, NOW, &mut |_| Ok(()))
-        .expect_err("no 64 KB cluster");
-    assert!(
-        matches!(error.cause, Cause::Build(BuildError::Alloc(_))),
-        "{error}"
-    );
-    let after = sender.tcb().send;
-    assert_eq!((after.nxt, after.max), (before.nxt, before.max));
-    assert!(after.rexmt.is_some(), "a timer will try again");
+    let packets = send(&mut sender, &sb, &set);
+    assert_eq!((packets.len(), packets[0].nsegs()), (1, 46));
+    assert!(see(&packets[0]).payload == pattern(0, 45 * 1448));
+    let stats = sender.tcb().stats;
+    assert_eq!((stats.fallbacks, stats.referenced_packets), (1, 1));
+}
+
+#[test]
+fn fault_j4_segments_longer_than_a_cluster_are_chains() {
+    let set = set();
+    let sb = spliced(&set, 30, 2000);
     let mut stream = Vec::new();
-    let mut time = NOW;
-    while stream.len() < sb.len() {
-        let una = sender.tcb().una;
-        let mut out = |packet: Mbuf| {
-            stream.extend(see(&packet).payload);
-            Ok(())
-        };
-        if time == NOW {
-            time = sender.tcb().next_timeout().expect("armed");
-            sender.on_timer(&sb, &set, time, &mut out).expect("buffers");
-        } else {
-            // Nothing is acknowledged here: open the window by hand, the buffer stays whole.
-            sender.tcb_mut().send.cwnd = 1 << 20;
-            sender.output(&sb, &set, time, &mut out).expect("buffers");
-        }
-        assert_eq!(sender.tcb().una, una);
+    let mut sender = Sender::new(tcb(v4(), 9000), Reference);
+    for packet in send(&mut sender, &sb, &set) {
+        let seen = see(&packet);
+        assert_eq!(
+            seen.offload.tso_mss,
+            if seen.payload.len() > 8988 { 8988 } else { 0 }
+        );
+        stream.extend(seen.payload);
     }
-    assert!(stream == pattern(0, 45 * 1448));
+    assert!(stream == pattern(0, 60_000));
+}
+
+#[test]
+fn fault_j10_fin_and_push_only_where_the_data_ends() {
+    let set = set();
+    for len in (1..3 * 1448 + 2)
+        .step_by(97)
+        .chain([1448, 2 * 1448, 3 * 1448])
+    {
+        for tso in [false, true] {
+            let mut sb = spliced(&set, 1, 1);
+            sb.write(&pattern(1, len - 1), &set).expect("space");
+            let mut tcb = tcb(v4(), 1460);
+            tcb.state = State::FinWait1;
+            let mut sender = Sender::new(tcb, Reference).with_tso(tso);
+            let packets = send(&mut sender, &sb, &set);
+            for (i, packet) in packets.iter().enumerate() {
+                let last = i + 1 == packets.len();
+                let flags = see(packet).flags;
+                assert_eq!(flags.contains(&"FIN"), last, "{len} bytes, packet {i}");
+                assert_eq!(flags.contains(&"PSH"), last, "{len} bytes, packet {i}");
+            }
+            assert_eq!(sender.tcb().send.nxt - sender.tcb().una, len as u32 + 1);
+        }
+    }
 }
 
 #[test]

@@ -1,14 +1,9 @@
-//! What the segment says once it is clear that one goes: options, final length, flags, sequence
-//! number, window.
+//! What was decided: the segment, as data.
 
-use super::{Cut, SendView};
-use crate::flags::TcbFlags;
-use crate::options::{Options, Timestamps};
+use crate::options::Options;
 use crate::seq::Seq;
-use crate::tcb::{SendState, Tcb};
-use crate::time::Time;
+use crate::tcb::Tcb;
 use crate::wire::{TCP_HEADER_LEN, TcpFlags};
-use crate::{MAX_LINK_HEADER, MAX_PACKET};
 
 /// Why a segment goes, for the counters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,12 +12,20 @@ pub enum Kind {
     Data,
     /// Data that went before.
     Retransmission,
+    /// Data that went before and that the peer lacks, by its own report.
+    HoleFilled,
     /// One byte into a closed window.
     Probe,
     /// No data, an acknowledgment that was owed.
     Ack,
+    /// No data, a SYN, FIN or RST.
+    Control,
+    /// No data, word of urgent data to come.
+    Urgent,
     /// No data, a larger window.
     WindowUpdate,
+    /// No data, a question whether the peer is still there.
+    KeepAlive,
 }
 
 /// A segment or TSO frame to be built and sent.
@@ -46,10 +49,16 @@ pub struct Segment {
     pub window: u16,
     /// The window as the peer will see it, bytes.
     pub window_bytes: u32,
+    /// The urgent pointer; 0 without [`TcpFlags::URG`].
+    pub urgent: u16,
+    /// Routers may mark it instead of dropping it (ECT).
+    pub ect: bool,
     /// Why it goes.
     pub kind: Kind,
     /// Another pass may find more to send.
     pub again: bool,
+    /// Its place among the holes, if it fills one.
+    pub(crate) hole: Option<u16>,
     /// A forced probe under the persist timer: does not move the next sequence number.
     pub(crate) probing: bool,
     /// The send buffer holds something.
@@ -62,127 +71,19 @@ impl Segment {
     pub fn header_len(&self, tcb: &Tcb) -> usize {
         tcb.ends.ip_header_len() + TCP_HEADER_LEN + self.options.len()
     }
-}
 
-/// The largest window that a field with this shift can express, bytes.
-pub(super) fn max_window(scale: u8) -> u32 {
-    65535 << scale.min(14)
-}
+    /// Sequence numbers that it takes: one for each byte, one for SYN, one for FIN.
+    #[must_use]
+    pub fn seq_len(&self) -> u32 {
+        let numbered = self.flags & (TcpFlags::SYN | TcpFlags::FIN);
+        self.len as u32 + numbered.bits().count_ones()
+    }
 
-/// Puts the segment together.
-pub(super) fn compose(
-    tcb: &Tcb,
-    view: &SendView,
-    next: &SendState,
-    cut: Cut,
-    now: Time,
-) -> Segment {
-    let options = options(tcb, now);
-    let cut = fit(tcb, cut, options.len());
-    let mut flags = TcpFlags::ACK;
-    if cut.len > 0 && cut.off + cut.len >= view.queued && !view.more_coming {
-        flags |= TcpFlags::PSH;
+    /// Leaves it `len` bytes, when it has more: what comes behind goes with another pass.
+    pub(crate) fn shorten(&mut self, len: usize) {
+        self.len = len;
+        self.flags -= TcpFlags::FIN | TcpFlags::PSH;
+        self.again = self.hole.is_none();
+        self.tso_mss = self.tso_mss.filter(|&mss| len > usize::from(mss));
     }
-    // A packet without data takes the highest number, so that a peer beyond a retransmission
-    // accepts it; under the persist timer the peer may have seen none of what we sent.
-    let seq = if cut.len > 0 || next.persist.is_some() {
-        next.nxt
-    } else {
-        next.max
-    };
-    let (window, window_bytes) = window(tcb);
-    Segment {
-        seq,
-        off: cut.off,
-        len: cut.len,
-        tso_mss: cut.tso.then_some(tcb.max_segment() as u16),
-        flags,
-        options,
-        ack: tcb.rcv.nxt,
-        window,
-        window_bytes,
-        kind: kind(tcb, view, next, cut.len),
-        again: cut.again,
-        probing: view.force && next.persist.is_some(),
-        queued: view.queued > 0,
-    }
-}
-
-fn options(tcb: &Tcb, now: Time) -> Options {
-    let mut options = Options::default();
-    if tcb.flags.contains(TcbFlags::TIMESTAMPS) {
-        let value = tcb.timestamp(now);
-        options.set_timestamps(Timestamps {
-            value,
-            echo: tcb.ts_recent,
-        });
-    }
-    if tcb.flags.contains(TcbFlags::SACK) && tcb.rcv.sacks > 0 {
-        options.set_sack(tcb.rcv.owed_sacks());
-    }
-    options
-}
-
-/// Cuts the data to what the options leave of a segment, or to what a packet can hold when it is a
-/// TSO frame. BSD leaves a short frame inside a TSO packet here; we cut at a whole segment.
-fn fit(tcb: &Tcb, cut: Cut, options_len: usize) -> Cut {
-    let room = tcb.max_opd() as usize - options_len;
-    if !cut.tso {
-        return if cut.len > room {
-            Cut {
-                len: room,
-                again: true,
-                ..cut
-            }
-        } else {
-            cut
-        };
-    }
-    let headers = tcb.ends.ip_header_len() + TCP_HEADER_LEN + options_len;
-    let most = MAX_PACKET - headers - MAX_LINK_HEADER;
-    if cut.len <= most {
-        return cut;
-    }
-    let mss = tcb.max_segment() as usize;
-    match most / mss {
-        0 | 1 => Cut {
-            len: mss,
-            tso: false,
-            again: true,
-            ..cut
-        },
-        whole => Cut {
-            len: whole * mss,
-            again: true,
-            ..cut
-        },
-    }
-}
-
-fn kind(tcb: &Tcb, view: &SendView, next: &SendState, len: usize) -> Kind {
-    match len {
-        0 if tcb.flags.contains(TcbFlags::ACK_NOW) => Kind::Ack,
-        0 => Kind::WindowUpdate,
-        1 if view.force => Kind::Probe,
-        _ if next.nxt.lt(next.max) => Kind::Retransmission,
-        _ => Kind::Data,
-    }
-}
-
-/// The window to announce: the field, and the bytes that the peer makes of it.
-fn window(tcb: &Tcb) -> (u16, u32) {
-    let rcv = &tcb.rcv;
-    let scale = rcv.scale.min(14);
-    let mut bytes = rcv.space;
-    // Receiver's silly window avoidance: too little room is none.
-    if bytes < rcv.hiwat / 4 && bytes < tcb.max_segment() {
-        bytes = 0;
-    }
-    // What was offered is never taken back.
-    let offered = rcv.nxt.distance(rcv.adv).max(0) as u32;
-    bytes = bytes
-        .min(max_window(scale))
-        .max(offered.min(max_window(scale)));
-    let field = (bytes >> scale) as u16;
-    (field, u32::from(field) << scale)
 }

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use etherparse::{NetSlice, SlicedPacket, TcpOptionElement, TransportSlice};
+use etherparse::{NetSlice, SlicedPacket, TcpOptionElement, TcpOptionReadError, TransportSlice};
 use mbuf::{BufferSet, Mbuf, OffloadFlags, Packet, TxOffload};
 use mempool::backend::{FailAt, FailSwitch, Lifo};
 use sockbuf::SockBuf;
@@ -80,6 +80,8 @@ pub struct Seen {
     /// Value of the timestamps option.
     pub clock: Option<u32>,
     pub urgent: u16,
+    /// The packet may be marked on its way.
+    pub ect: bool,
     pub payload: Vec<u8>,
     pub storage: String,
     pub offload: TxOffload,
@@ -100,7 +102,7 @@ pub fn see(packet: &Mbuf) -> Seen {
     };
     let header = tcp.to_header();
     let payload = tcp.payload();
-    let (ip_id, right_checksum) = match sliced.net.as_ref().expect("IP") {
+    let (ip_id, ecn, right_checksum) = match sliced.net.as_ref().expect("IP") {
         NetSlice::Ipv4(ip) => {
             let ip = ip.header().to_header();
             assert_eq!(
@@ -108,17 +110,19 @@ pub fn see(packet: &Mbuf) -> Seen {
                 ip.calc_header_checksum(),
                 "IPv4 header checksum"
             );
-            assert!(ip.dont_fragment && ip.dscp.value() == 0 && ip.ecn.value() == 0);
+            assert!(ip.dont_fragment && ip.dscp.value() == 0);
             assert_eq!(usize::from(ip.total_len), bytes.len());
             (
                 Some(ip.identification),
+                ip.ecn.value(),
                 header.calc_checksum_ipv4(&ip, payload),
             )
         }
         NetSlice::Ipv6(ip) => {
             let ip = ip.header().to_header();
             assert_eq!(usize::from(ip.payload_length) + 40, bytes.len());
-            (None, header.calc_checksum_ipv6(&ip, payload))
+            let sum = header.calc_checksum_ipv6(&ip, payload);
+            (None, ip.traffic_class, sum)
         }
         other => panic!("{other:?}"),
     };
@@ -140,10 +144,7 @@ pub fn see(packet: &Mbuf) -> Seen {
             .filter(|(set, _)| *set)
             .map(|(_, name)| *name)
             .collect(),
-        options: header
-            .options_iterator()
-            .filter_map(|o| option_name(&o.expect("well-formed")))
-            .collect(),
+        options: header.options_iterator().filter_map(option_name).collect(),
         options_len: header.options.len(),
         clock: header.options_iterator().find_map(|o| match o {
             Ok(TcpOptionElement::Timestamp(value, _)) => Some(value),
@@ -151,6 +152,7 @@ pub fn see(packet: &Mbuf) -> Seen {
         }),
         window: header.window_size,
         urgent: header.urgent_pointer,
+        ect: ecn == 2,
         payload: payload.to_vec(),
         storage: storage(packet),
         offload: packet.offload(),
@@ -161,14 +163,21 @@ pub fn see(packet: &Mbuf) -> Seen {
     }
 }
 
-fn option_name(option: &TcpOptionElement) -> Option<String> {
+fn option_name(option: Result<TcpOptionElement, TcpOptionReadError>) -> Option<String> {
+    let option = match option {
+        Ok(option) => option,
+        Err(TcpOptionReadError::UnknownId(19)) => return Some("MD5".into()),
+        Err(other) => panic!("{other}"),
+    };
     match option {
         TcpOptionElement::Noop => None,
+        TcpOptionElement::MaximumSegmentSize(_) => Some("MSS".into()),
+        TcpOptionElement::WindowScale(_) => Some("WS".into()),
+        TcpOptionElement::SelectiveAcknowledgementPermitted => Some("SACKOK".into()),
         TcpOptionElement::Timestamp(..) => Some("TS".into()),
         TcpOptionElement::SelectiveAcknowledgement(_, more) => {
             Some(format!("SACK{}", 1 + more.iter().flatten().count()))
         }
-        other => Some(format!("{other:?}")),
     }
 }
 
