@@ -53,6 +53,7 @@ mod ack;
 pub mod build;
 pub mod checksum;
 mod commit;
+pub mod connection;
 pub mod decide;
 mod endpoints;
 mod error;

@@ -35,6 +35,15 @@ impl Tcb {
         (self.wnd, self.max_wnd) = (u32::from(syn.window), u32::from(syn.window));
     }
 
+    /// The window that a segment of the peer's offers, bytes.
+    #[doc(alias = "tiwin")]
+    #[must_use]
+    pub fn window_of(&self, segment: &Incoming) -> u32 {
+        let scaled = !segment.flags.contains(TcpFlags::SYN);
+        let shift = if scaled { self.wnd_scale.min(14) } else { 0 };
+        u32::from(segment.window) << shift
+    }
+
     fn agree_on_options(&mut self, syn: &Incoming) {
         let options = &syn.options;
         let both = |asked, offered, agreed| match self.flags.contains(asked) && offered {

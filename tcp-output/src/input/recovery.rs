@@ -78,12 +78,18 @@ impl Tcb {
         now: Time,
     ) -> Option<Resend> {
         let acked = arrived.ack - self.una;
+        let opens = self.una == self.iss;
         self.take_sample(arrived, now);
         self.una = arrived.ack;
         self.send.nxt = self.send.nxt.max(self.una);
         self.up = self.up.max(self.una);
         self.wnd = self.wnd.saturating_sub(acked);
-        let resend = self.progress(acked, control);
+        // That a SYN arrived says nothing about how much the network carries.
+        let resend = if opens {
+            None
+        } else {
+            self.progress(acked, control)
+        };
         self.recover = self.recover.max(self.una);
         self.restart_rexmt(now);
         resend
