@@ -3,6 +3,7 @@
 use crate::decide::{Kind, Segment};
 use crate::error::OutputError;
 use crate::flags::TcbFlags;
+use crate::state::State;
 use crate::tcb::Tcb;
 use crate::time::Time;
 use crate::timer::DELAYED_ACK;
@@ -50,7 +51,8 @@ impl Tcb {
             Some(place) => self.scoreboard.filled(place.into(), segment.len as u32),
             None => self.pass_by(segment, now),
         }
-        if self.send.rexmt.is_none() && self.send.nxt != self.una {
+        let out = self.send.nxt != self.una || segment.hole.is_some();
+        if self.send.rexmt.is_none() && out {
             self.send.start_rexmt(&self.rtt, now);
         } else if segment.len == 0 && segment.queued && self.send.no_timer() {
             self.send.backoff = 0;
@@ -102,9 +104,16 @@ impl Tcb {
     /// Whatever stopped a segment: something will try again.
     #[cold]
     pub(crate) fn see_to_timers(&mut self, segment: &Segment, now: Time) {
-        let wanted = segment.seq_len() > 0;
-        if wanted && self.send.no_timer() {
-            self.send.start_rexmt(&self.rtt, now);
+        if self.state == State::Closed {
+            return;
+        }
+        if self.send.no_timer() {
+            if segment.seq_len() > 0 || self.outstanding() {
+                self.send.start_rexmt(&self.rtt, now);
+            } else if segment.queued {
+                self.send.backoff = 0;
+                self.send.start_persist(&self.rtt, now);
+            }
         }
         if self.flags.contains(TcbFlags::ACK_NOW) && self.timers.delayed_ack.is_none() {
             self.timers.delayed_ack = Some(now + DELAYED_ACK);

@@ -13,8 +13,10 @@
 //! [`Sender`] runs them in a loop, as long as there is something to send. No clock and no I/O in
 //! here: the time is an argument, packets go out through [`Output`], a closure for instance.
 //!
-//! This is the data path of an established connection; connecting, closing, loss recovery by SACK,
-//! urgent data and ECN are not in it.
+//! The decision knows every state, SYN, FIN and RST, all options, urgent data, ECN, and the holes that
+//! a [`Scoreboard`] lists; the [timers](timer) are data that the caller's clock is compared with. What
+//! arrives is not parsed here: whoever drives the receiving side sets the fields of the [`Tcb`], or
+//! hands acknowledgments to [`Sender::on_ack`].
 //!
 //! ```
 //! use mbuf::{BufferSet, Mbuf, Packet};

@@ -1,5 +1,7 @@
 //! TCP options: segment size, window scale, SACK, timestamps, and room for a signature.
 
+use bitflags::bitflags;
+
 use crate::seq::Seq;
 
 /// Most bytes of options that a TCP header holds.
@@ -24,7 +26,7 @@ const KIND_TIMESTAMPS: u8 = 8;
 const KIND_SIGNATURE: u8 = 19;
 
 /// The timestamps option.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Timestamps {
     /// Our clock.
     pub value: u32,
@@ -59,53 +61,88 @@ pub struct SackBlock {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Options {
-    timestamps: Option<Timestamps>,
+    timestamps: Timestamps,
     sack: [SackBlock; MAX_SACK_BLOCKS],
+    max_segment: u16,
+    window_scale: u8,
     sacks: u8,
-    window_scale: Option<u8>,
-    max_segment: Option<u16>,
-    sack_permitted: bool,
-    signature: bool,
+    there: There,
     /// Bytes of all of them.
     len: u8,
 }
 
+bitflags! {
+    /// Which options there are, but for SACK blocks, which have a number.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    struct There: u8 {
+        const MAX_SEGMENT = 1;
+        const SACK_PERMITTED = 2;
+        const WINDOW_SCALE = 4;
+        const TIMESTAMPS = 8;
+        const SIGNATURE = 16;
+        const OF_A_SYN = 1 | 2 | 4;
+    }
+}
+
 impl Options {
+    /// What nearly every segment carries: timestamps and nothing else.
+    #[inline]
+    pub(crate) fn only_timestamps(timestamps: Timestamps) -> Options {
+        Options {
+            timestamps,
+            there: There::TIMESTAMPS,
+            len: TIMESTAMPS_LEN as u8,
+            ..Options::default()
+        }
+    }
+
     /// Announces the largest segment that we take, options not counted (a SYN's).
     #[doc(alias = "TCPOPT_MAXSEG")]
     pub fn set_max_segment(&mut self, bytes: u16) {
-        if self.grow(4, self.max_segment.is_some()) {
-            self.max_segment = Some(bytes);
+        if self.add(There::MAX_SEGMENT, 4) {
+            self.max_segment = bytes;
         }
     }
 
     /// Says that we understand SACK (a SYN's).
     #[doc(alias = "TCPOPT_SACK_PERMITTED")]
     pub fn set_sack_permitted(&mut self) {
-        self.sack_permitted |= self.grow(4, self.sack_permitted);
+        self.add(There::SACK_PERMITTED, 4);
     }
 
     /// Announces the shift of our window fields (a SYN's).
     #[doc(alias = "TCPOPT_WINDOW")]
     pub fn set_window_scale(&mut self, shift: u8) {
-        if self.grow(4, self.window_scale.is_some()) {
-            self.window_scale = Some(shift);
+        if self.add(There::WINDOW_SCALE, 4) {
+            self.window_scale = shift;
         }
     }
 
     /// Asks for the timestamps option.
     #[doc(alias = "TCPOPT_TIMESTAMP")]
-    #[inline]
     pub fn set_timestamps(&mut self, timestamps: Timestamps) {
-        if self.grow(TIMESTAMPS_LEN, self.timestamps.is_some()) {
-            self.timestamps = Some(timestamps);
+        if self.add(There::TIMESTAMPS, TIMESTAMPS_LEN) {
+            self.timestamps = timestamps;
         }
     }
 
     /// Keeps room for a signature; its digest is written as zeros, for whoever holds the key to fill.
     #[doc(alias = "TCPOPT_SIGNATURE")]
     pub fn set_signature(&mut self) {
-        self.signature |= self.grow(SIGNATURE_LEN, self.signature);
+        self.add(There::SIGNATURE, SIGNATURE_LEN);
+    }
+
+    /// Makes room for an option, unless it has some, and says whether it has.
+    fn add(&mut self, option: There, bytes: usize) -> bool {
+        if self.there.contains(option) {
+            return true;
+        }
+        let fits = self.len() + bytes <= MAX_OPTIONS_LEN;
+        if fits {
+            self.there |= option;
+            self.len += bytes as u8;
+        }
+        fits
     }
 
     /// Asks for as many of `blocks`, from the front, as have room: at most three. Replaces blocks
@@ -119,17 +156,6 @@ impl Options {
         self.len += self.sack_len() as u8;
     }
 
-    /// Makes room for an option unless it is `there`, and says whether it has room.
-    #[inline]
-    fn grow(&mut self, bytes: usize, there: bool) -> bool {
-        let more = if there { 0 } else { bytes };
-        let fits = self.len() + more <= MAX_OPTIONS_LEN;
-        if fits {
-            self.len += more as u8;
-        }
-        fits
-    }
-
     fn sack_len(&self) -> usize {
         match self.sacks {
             0 => 0,
@@ -140,7 +166,8 @@ impl Options {
     /// The timestamps, if asked for.
     #[must_use]
     pub fn timestamps(&self) -> Option<Timestamps> {
-        self.timestamps
+        let there = self.there.contains(There::TIMESTAMPS);
+        there.then_some(self.timestamps)
     }
 
     /// The SACK blocks.
@@ -169,10 +196,10 @@ impl Options {
     #[inline]
     pub fn write(&self, out: &mut [u8]) {
         let mut out = &mut out[..self.len()];
-        if self.max_segment.is_some() || self.sack_permitted || self.window_scale.is_some() {
+        if self.there.intersects(There::OF_A_SYN) {
             out = self.write_syn(out);
         }
-        if let Some(timestamps) = self.timestamps {
+        if let Some(timestamps) = self.timestamps() {
             let (here, rest) = out.split_at_mut(TIMESTAMPS_LEN);
             here[..4].copy_from_slice(&[KIND_NOP, KIND_NOP, KIND_TIMESTAMPS, 10]);
             here[4..8].copy_from_slice(&timestamps.value.to_be_bytes());
@@ -187,20 +214,23 @@ impl Options {
     /// Writes what only a SYN carries, and returns what is left of `out`.
     #[cold]
     fn write_syn<'a>(&self, out: &'a mut [u8]) -> &'a mut [u8] {
-        let mss = self.max_segment.map(|mss| {
-            let [high, low] = mss.to_be_bytes();
-            [KIND_MSS, 4, high, low]
-        });
-        let permitted = self
-            .sack_permitted
-            .then_some([KIND_NOP, KIND_NOP, KIND_SACK_PERMITTED, 2]);
-        let scale = self
-            .window_scale
-            .map(|shift| [KIND_NOP, KIND_WINDOW_SCALE, 3, shift]);
+        let [high, low] = self.max_segment.to_be_bytes();
+        let options = [
+            (There::MAX_SEGMENT, [KIND_MSS, 4, high, low]),
+            (
+                There::SACK_PERMITTED,
+                [KIND_NOP, KIND_NOP, KIND_SACK_PERMITTED, 2],
+            ),
+            (
+                There::WINDOW_SCALE,
+                [KIND_NOP, KIND_WINDOW_SCALE, 3, self.window_scale],
+            ),
+        ];
+        let there = options.iter().filter(|(bit, _)| self.there.contains(*bit));
         let mut rest = out;
-        for option in [mss, permitted, scale].into_iter().flatten() {
+        for (_, option) in there {
             let (here, behind) = rest.split_at_mut(4);
-            here.copy_from_slice(&option);
+            here.copy_from_slice(option);
             rest = behind;
         }
         rest
@@ -208,7 +238,7 @@ impl Options {
 
     /// Writes signature and SACK blocks, which fill the rest.
     fn write_rare(&self, mut out: &mut [u8]) {
-        if self.signature {
+        if self.there.contains(There::SIGNATURE) {
             let (here, rest) = out.split_at_mut(SIGNATURE_LEN);
             here.fill(0);
             here[..4].copy_from_slice(&[KIND_NOP, KIND_NOP, KIND_SIGNATURE, 18]);
@@ -254,7 +284,10 @@ mod tests {
         options.set_sack(&blocks);
         assert_eq!((options.sack().len(), options.len()), (3, 40));
         options.set_signature();
-        assert!(!options.signature, "no room beside three blocks");
+        assert!(
+            !options.there.contains(There::SIGNATURE),
+            "no room beside three blocks"
+        );
         options.set_sack(&[]);
         assert_eq!(options.len(), 12, "no empty SACK option");
         options.set_signature();

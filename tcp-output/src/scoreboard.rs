@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn next_to_send_skips_what_the_peer_holds_across_the_wrap() {
+    fn fault_u2_next_to_send_skips_what_the_peer_holds_across_the_wrap() {
         for base in [0u32, 0x7fff_fff0, u32::MAX - 20] {
             let at = |n: u32| Seq(base) + n;
             let shift = |n: u32| base.wrapping_add(n);

@@ -252,12 +252,12 @@ impl<P: CopyPolicy> Sender<P> {
         let mut sent = Sent::default();
         let mut pass = None;
         loop {
-            let decision = decide(&self.tcb, &view, now, pass);
+            let mut decision = decide(&self.tcb, &view, now, pass);
             self.tcb.send = decision.next;
-            let Some(mut segment) = decision.segment else {
+            let Some(segment) = &mut decision.segment else {
                 return Ok(sent);
             };
-            let more = self.send(&mut segment, sb, set, now, out, &mut sent)?;
+            let more = self.send(segment, sb, set, now, out, &mut sent)?;
             if !more {
                 return Ok(sent);
             }

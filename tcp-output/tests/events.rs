@@ -270,3 +270,20 @@ fn acks_out_of_range_change_nothing() {
     );
     assert!(set.is_full());
 }
+
+#[test]
+fn row_j10_an_acknowledged_fin_is_no_byte_of_the_buffer() {
+    let set = BufferSet::bsd(256, 16).expect("pools");
+    let (mut sender, mut sb) = event_row(&set, 100);
+    sender.tcb_mut().state = State::FinWait1;
+    sender
+        .output(&sb, &set, Time(0), &mut |_| Ok(()))
+        .expect("buffers");
+    assert_eq!(sender.tcb().send.max, FIRST + 101);
+    let acked = sender
+        .on_ack(&Ack::new(FIRST + 101, 65535), Time(5), &mut sb)
+        .expect("in range");
+    assert_eq!((acked.bytes, sb.len()), (100, 0));
+    assert_eq!(sender.tcb().next_timeout(), None);
+    assert_eq!(sender.tcb().una, FIRST + 101);
+}

@@ -38,7 +38,7 @@ impl Storage {
 ///
 /// Whoever got the room copies: that is how the large cluster selects copying in the original, and
 /// how a few bytes ride in the header mbuf.
-#[inline]
+#[inline(always)]
 pub(super) fn find<P: CopyPolicy>(
     plan: &SendPlan<'_>,
     tso_mss: Option<u16>,

@@ -20,8 +20,9 @@ pub(super) fn max_window(scale: u8) -> u32 {
     FIELD_MAX << scale.min(14)
 }
 
-/// Puts the segment together.
-#[inline]
+/// Puts the segment together. Inlined into both of its callers: the segment is then made where it is
+/// to stand, and not copied there.
+#[inline(always)]
 pub(super) fn compose(
     tcb: &Tcb,
     view: &SendView,
@@ -104,20 +105,13 @@ impl Segment {
 /// The options of a segment with these control bits.
 #[inline]
 fn options(tcb: &Tcb, flags: TcpFlags, now: Time) -> Options {
-    let mut options = Options::default();
-    if flags.intersects(TcpFlags::SYN.union(TcpFlags::RST))
-        || tcb
-            .flags
-            .intersects(TcbFlags::NO_OPTIONS.union(TcbFlags::SIGNATURE))
-    {
-        rare_options(tcb, flags, now, &mut options);
-        return options;
+    let rare = TcbFlags::NO_OPTIONS.union(TcbFlags::SIGNATURE);
+    let common = tcb.flags & rare.union(TcbFlags::TIMESTAMPS) == TcbFlags::TIMESTAMPS;
+    if common && tcb.rcv.sacks == 0 && flags == TcpFlags::ACK {
+        Options::only_timestamps(timestamps(tcb, now))
+    } else {
+        rare_options(tcb, flags, now)
     }
-    if tcb.flags.contains(TcbFlags::TIMESTAMPS) {
-        options.set_timestamps(timestamps(tcb, now));
-    }
-    set_sack(tcb, &mut options);
-    options
 }
 
 fn timestamps(tcb: &Tcb, now: Time) -> Timestamps {
@@ -127,27 +121,22 @@ fn timestamps(tcb: &Tcb, now: Time) -> Timestamps {
     }
 }
 
-/// What arrived out of order, while the peer still sends and we have not closed.
-fn set_sack(tcb: &Tcb, options: &mut Options) {
-    let agreed = tcb.flags.contains(TcbFlags::SACK) && tcb.state == State::Established;
-    if tcb.rcv.sacks > 0 && agreed {
-        options.set_sack(tcb.rcv.owed_sacks());
-    }
-}
-
-/// Options of SYN and RST, and of connections with a signature or without options. A SYN asks for
-/// what we want; one that answers asks for what the peer wants too.
+/// Options of SYN and RST, of connections without timestamps or with a signature, and SACK blocks. A
+/// SYN asks for what we want; one that answers asks for what the peer wants too.
 #[cold]
-fn rare_options(tcb: &Tcb, flags: TcpFlags, now: Time, options: &mut Options) {
+fn rare_options(tcb: &Tcb, flags: TcpFlags, now: Time) -> Options {
     let asks = flags.contains(TcpFlags::SYN) && !flags.contains(TcpFlags::ACK);
     let wants = |asked: TcbFlags, agreed: TcbFlags| {
         tcb.flags.contains(agreed) || (asks && tcb.flags.contains(asked))
     };
+    let mut options = Options::default();
     if tcb.flags.contains(TcbFlags::SIGNATURE) {
         options.set_signature();
     }
-    let allowed = !tcb.flags.contains(TcbFlags::NO_OPTIONS);
-    if allowed && flags.contains(TcpFlags::SYN) {
+    if tcb.flags.contains(TcbFlags::NO_OPTIONS) {
+        return options;
+    }
+    if flags.contains(TcpFlags::SYN) {
         options.set_max_segment(tcb.our_mss);
         if wants(TcbFlags::ASK_SACK, TcbFlags::SACK) {
             options.set_sack_permitted();
@@ -157,12 +146,14 @@ fn rare_options(tcb: &Tcb, flags: TcpFlags, now: Time, options: &mut Options) {
         }
     }
     let reset = flags.contains(TcpFlags::RST);
-    if allowed && !reset && wants(TcbFlags::ASK_TIMESTAMPS, TcbFlags::TIMESTAMPS) {
+    if !reset && wants(TcbFlags::ASK_TIMESTAMPS, TcbFlags::TIMESTAMPS) {
         options.set_timestamps(timestamps(tcb, now));
     }
-    if allowed {
-        set_sack(tcb, options);
+    // What arrived out of order is told while neither side has closed.
+    if tcb.flags.contains(TcbFlags::SACK) && tcb.state == State::Established {
+        options.set_sack(tcb.rcv.owed_sacks());
     }
+    options
 }
 
 /// Cuts the data to what the options leave of a segment, or to what a packet can hold when it is a
@@ -194,7 +185,7 @@ fn fit_frame(mss: usize, most: usize, cut: &mut Cut) {
 fn pull_back_for_fin(tcb: &Tcb, cut: Cut, next: &mut SendState) {
     let sent = tcb.flags.contains(TcbFlags::FIN_SENT) && next.nxt == next.max;
     if sent && cut.hole.is_none() {
-        next.nxt = next.nxt + u32::MAX;
+        next.nxt += u32::MAX;
     }
 }
 

@@ -73,10 +73,11 @@ impl Segment {
     }
 
     /// Sequence numbers that it takes: one for each byte, one for SYN, one for FIN.
+    #[inline]
     #[must_use]
     pub fn seq_len(&self) -> u32 {
-        let numbered = self.flags & (TcpFlags::SYN | TcpFlags::FIN);
-        self.len as u32 + numbered.bits().count_ones()
+        let one_for = |bit| u32::from(self.flags.contains(bit));
+        self.len as u32 + one_for(TcpFlags::SYN) + one_for(TcpFlags::FIN)
     }
 
     /// Leaves it `len` bytes, when it has more: what comes behind goes with another pass.
