@@ -22,7 +22,6 @@ use mbuf::BufferSet;
 use sockbuf::SockBuf;
 
 use crate::error::{Dropped, SendError};
-use crate::flags::TcbFlags;
 use crate::input::{ChallengeLimit, CongestionControl, Incoming, Reassembly, Recent, Reno, Resend};
 use crate::policy::CopyPolicy;
 use crate::sender::{Output, Sender, Sent};
@@ -221,7 +220,7 @@ impl<P: CopyPolicy, C: CongestionControl> Connection<P, C> {
         let sent = if std::mem::take(&mut self.force) {
             self.sender.output_forced(&self.snd, set, now, out)?
         } else if std::mem::take(&mut self.keep_alive) {
-            self.ask(set, now, out)?
+            self.sender.keep_alive(&self.snd, set, now, out)?
         } else if let Some(resend) = self.resend.take() {
             self.send_again(resend, set, now, out)?
         } else {
@@ -282,28 +281,6 @@ impl<P: CopyPolicy, C: CongestionControl> Connection<P, C> {
         } else {
             self.resend = Some(resend);
         }
-        sent
-    }
-
-    /// A segment that the peer has to answer: empty, one before what it expects.
-    fn ask(
-        &mut self,
-        set: &BufferSet,
-        now: Time,
-        out: &mut impl Output,
-    ) -> Result<Sent, SendError> {
-        let tcb = self.sender.tcb_mut();
-        let kept = tcb.send;
-        if tcb.outstanding() {
-            // Being sent again, that asks as well.
-            return Ok(Sent::default());
-        }
-        let before = Seq(tcb.una.0.wrapping_sub(1));
-        (tcb.send.nxt, tcb.send.max, tcb.una) = (before, before, before);
-        tcb.flags |= TcbFlags::ACK_NOW;
-        let sent = self.sender.output(&SockBuf::new(0), set, now, out);
-        let tcb = self.sender.tcb_mut();
-        (tcb.send, tcb.una) = (kept, before + 1);
         sent
     }
 
