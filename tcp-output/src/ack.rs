@@ -81,7 +81,7 @@ impl Tcb {
         effect
     }
 
-    fn take_sample(&mut self, arrived: &Ack, now: Time) {
+    pub(crate) fn take_sample(&mut self, arrived: &Ack, now: Time) {
         let Some(ms) = self.measured(arrived, now) else {
             return;
         };
@@ -124,7 +124,7 @@ impl Tcb {
             .min(65535 << self.wnd_scale.min(14));
     }
 
-    fn restart_rexmt(&mut self, now: Time) {
+    pub(crate) fn restart_rexmt(&mut self, now: Time) {
         if !self.outstanding() {
             self.send.rexmt = None;
         } else if self.send.persist.is_none() {

@@ -30,6 +30,35 @@ pub enum Endpoints {
 }
 
 impl Endpoints {
+    /// The same two ends as the other one sees them.
+    #[must_use]
+    pub const fn reversed(self) -> Self {
+        match self {
+            Endpoints::V4 {
+                source,
+                dest,
+                source_port,
+                dest_port,
+            } => Endpoints::V4 {
+                source: dest,
+                dest: source,
+                source_port: dest_port,
+                dest_port: source_port,
+            },
+            Endpoints::V6 {
+                source,
+                dest,
+                source_port,
+                dest_port,
+            } => Endpoints::V6 {
+                source: dest,
+                dest: source,
+                source_port: dest_port,
+                dest_port: source_port,
+            },
+        }
+    }
+
     /// Length of the IP header, in bytes: 20 or 40.
     #[must_use]
     pub const fn ip_header_len(&self) -> usize {

@@ -15,8 +15,9 @@
 //!
 //! The decision knows every state, SYN, FIN and RST, all options, urgent data, ECN, and the holes that
 //! a [`Scoreboard`] lists; the [timers](timer) are data that the caller's clock is compared with. What
-//! arrives is not parsed here: whoever drives the receiving side sets the fields of the [`Tcb`], or
-//! hands acknowledgments to [`Sender::on_ack`].
+//! arrives is read and judged in [`input`], and a [`Connection`](connection::Connection) puts both
+//! sides together. Whoever has a receiving side of his own sets the fields of the [`Tcb`], or hands
+//! acknowledgments to [`Sender::on_ack`].
 //!
 //! ```
 //! use mbuf::{BufferSet, Mbuf, Packet};
@@ -59,10 +60,12 @@ mod ack;
 pub mod build;
 pub mod checksum;
 mod commit;
+pub mod connection;
 pub mod decide;
 mod endpoints;
 mod error;
 mod flags;
+pub mod input;
 pub mod options;
 pub mod plan;
 pub mod policy;

@@ -185,7 +185,7 @@ impl<P: CopyPolicy> Sender<P> {
         Ok((expired, sent))
     }
 
-    fn keep_alive(
+    pub(crate) fn keep_alive(
         &mut self,
         sb: &SockBuf,
         set: &BufferSet,

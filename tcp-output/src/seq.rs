@@ -45,6 +45,13 @@ impl Seq {
         if self.lt(other) { other } else { self }
     }
 
+    /// The earlier of the two.
+    #[doc(alias = "SEQ_MIN")]
+    #[must_use]
+    pub const fn min(self, other: Seq) -> Seq {
+        if self.lt(other) { self } else { other }
+    }
+
     /// How far `other` lies ahead of `self`: negative when it lies behind.
     #[must_use]
     pub const fn distance(self, other: Seq) -> i32 {
@@ -92,6 +99,7 @@ mod tests {
             assert!(a.leq(a) && !a.lt(a));
             assert_eq!(a.max(b), b);
             assert_eq!(b.max(a), b);
+            assert_eq!([a.min(b), b.min(a)], [a, a]);
         }
     }
 }

@@ -1,0 +1,202 @@
+//! An arriving segment, in the order of RFC 9293, 3.10.7.
+
+use mbuf::Mbuf;
+
+use super::{Connection, Events};
+use crate::flags::TcbFlags;
+use crate::input::{AckNumber, CongestionControl, Expected, Incoming, OnReset};
+use crate::policy::CopyPolicy;
+use crate::seq::Seq;
+use crate::state::State;
+use crate::time::Time;
+use crate::wire::TcpFlags;
+
+impl<P: CopyPolicy, C: CongestionControl> Connection<P, C> {
+    /// Takes in a segment that was [parsed](Incoming::parse) from `packet`, which is consumed
+    /// whatever comes of it. Output follows.
+    #[doc(alias = "tcp_input")]
+    pub fn on_segment(&mut self, segment: &Incoming, packet: Mbuf, now: Time) -> Events {
+        match self.state() {
+            State::Closed | State::Listen => Events::UNWANTED,
+            State::SynSent => self.on_answer(segment, packet, now),
+            _ => self.on_known(*segment, packet, now),
+        }
+    }
+
+    /// We have sent a SYN.
+    fn on_answer(&mut self, segment: &Incoming, packet: Mbuf, now: Time) -> Events {
+        let tcb = self.sender.tcb();
+        let acks = segment.flags.contains(TcpFlags::ACK);
+        if acks && (segment.ack.leq(tcb.iss) || tcb.send.max.lt(segment.ack)) {
+            return Events::UNWANTED;
+        }
+        if segment.flags.contains(TcpFlags::RST) {
+            return match acks {
+                true => Events::RESET | self.ended(),
+                false => Events::empty(),
+            };
+        }
+        if !segment.flags.contains(TcpFlags::SYN) {
+            return Events::empty();
+        }
+        self.take_syn(segment, now);
+        if !acks {
+            self.answer_syn();
+            return Events::empty();
+        }
+        self.acknowledge(segment, now);
+        self.owe_ack();
+        let events = self.established(now);
+        let mut behind = *segment;
+        behind.seq += 1;
+        events | self.take_payload(&behind, packet, now)
+    }
+
+    /// The peer's SYN: what it offers, and where its numbers begin.
+    pub(super) fn take_syn(&mut self, syn: &Incoming, now: Time) {
+        let tcb = self.sender.tcb_mut();
+        tcb.on_syn(syn);
+        tcb.rcv.last = now;
+        self.wl1 = syn.seq;
+        self.last_ack_sent = syn.seq + 1;
+        if let Some(timestamps) = syn.options.timestamps {
+            self.echo(timestamps.value, syn.seq, now);
+        }
+    }
+
+    /// Both sides have sent a SYN without knowing of the other's, or the peer has not seen ours: it
+    /// goes, again, with an ACK.
+    fn answer_syn(&mut self) {
+        let tcb = self.sender.tcb_mut();
+        tcb.state = State::SynReceived;
+        tcb.send.nxt = tcb.una;
+        tcb.send.rexmt = None;
+        self.owe_ack();
+    }
+
+    /// The peer's SYN has been taken in before.
+    fn on_known(&mut self, mut segment: Incoming, packet: Mbuf, now: Time) -> Events {
+        if self.is_old_duplicate(&segment, now) {
+            self.challenge(now);
+            return Events::empty();
+        }
+        if segment.flags.contains(TcpFlags::RST) {
+            return self.on_reset(&segment, now);
+        }
+        if segment.flags.contains(TcpFlags::SYN) && !self.strip_syn(&mut segment, now) {
+            return Events::empty();
+        }
+        let fin = segment.flags.contains(TcpFlags::FIN);
+        let len = segment.payload_len();
+        let Some(kept) = self.expected().cut(segment.seq, len, fin) else {
+            self.challenge(now);
+            return Events::empty();
+        };
+        if kept.owes_ack {
+            self.owe_ack();
+        }
+        if let Some(timestamps) = segment.options.timestamps {
+            self.echo(timestamps.value, segment.seq, now);
+        }
+        if !segment.flags.contains(TcpFlags::ACK) {
+            return Events::empty();
+        }
+        self.sender.tcb_mut().rcv.last = now;
+        match self.take_acknowledgment(&segment, now) {
+            Ok(events) => events | self.take_kept(&segment, kept, packet, now),
+            Err(events) => events,
+        }
+    }
+
+    /// A retransmitted SYN while ours is not acknowledged is taken off its segment; what is without an
+    /// ACK is answered. Any other is not believed (RFC 5961, 4.2). Whether the segment counts.
+    fn strip_syn(&mut self, segment: &mut Incoming, now: Time) -> bool {
+        let tcb = self.sender.tcb();
+        let ours = tcb.state == State::SynReceived && segment.seq + 1 == tcb.rcv.nxt;
+        if !ours {
+            self.challenge(now);
+            return false;
+        }
+        segment.seq += 1;
+        segment.flags.remove(TcpFlags::SYN);
+        if !segment.flags.contains(TcpFlags::ACK) {
+            self.answer_syn();
+            return false;
+        }
+        self.owe_ack();
+        true
+    }
+
+    fn on_reset(&mut self, segment: &Incoming, now: Time) -> Events {
+        match self.expected().on_reset(segment.seq) {
+            OnReset::Close => Events::RESET | self.ended(),
+            OnReset::Challenge => {
+                self.challenge(now);
+                Events::empty()
+            }
+            OnReset::Ignore => Events::empty(),
+        }
+    }
+
+    /// The acknowledgment number, and what it opens or closes. `Err` when the rest of the segment
+    /// does not count.
+    fn take_acknowledgment(&mut self, segment: &Incoming, now: Time) -> Result<Events, Events> {
+        let tcb = self.sender.tcb();
+        let verdict = AckNumber::judge(segment.ack, tcb.una, tcb.send.max, tcb.max_wnd);
+        let mut events = Events::empty();
+        if !self.syn_acknowledged() {
+            if verdict != AckNumber::New {
+                return Err(Events::UNWANTED);
+            }
+            events = self.established(now);
+        } else if verdict == AckNumber::Absurd {
+            self.challenge(now);
+            return Err(Events::empty());
+        }
+        let all = self.acknowledge(segment, now);
+        Ok(events | all)
+    }
+
+    /// The peer has seen our SYN.
+    fn syn_acknowledged(&self) -> bool {
+        let tcb = self.sender.tcb();
+        tcb.una != tcb.iss
+    }
+
+    /// What is taken: the window that was offered, or the room there is if it is more.
+    fn expected(&self) -> Expected {
+        let rcv = &self.sender.tcb().rcv;
+        let offered = rcv.nxt.distance(rcv.adv).max(0) as u32;
+        Expected {
+            nxt: rcv.nxt,
+            window: offered.max(rcv.space),
+        }
+    }
+
+    fn is_old_duplicate(&self, segment: &Incoming, now: Time) -> bool {
+        let Some(timestamps) = segment.options.timestamps else {
+            return false;
+        };
+        self.sender.tcb().flags.contains(TcbFlags::TIMESTAMPS)
+            && !segment.flags.contains(TcpFlags::RST)
+            && self.recent.is_old(timestamps.value, now)
+    }
+
+    /// Remembers the timestamp if it is the one to be echoed.
+    fn echo(&mut self, timestamp: u32, seq: Seq, now: Time) {
+        self.recent.update(timestamp, seq, self.last_ack_sent, now);
+        self.sender.tcb_mut().ts_recent = self.recent.value;
+    }
+
+    /// An acknowledgment goes with the next output.
+    pub(super) fn owe_ack(&mut self) {
+        self.sender.tcb_mut().flags |= TcbFlags::ACK_NOW;
+    }
+
+    /// An acknowledgment to what is not believed, if not too many went lately.
+    fn challenge(&mut self, now: Time) {
+        if self.challenges.allow(now) {
+            self.owe_ack();
+        }
+    }
+}
