@@ -2,7 +2,8 @@
 //! since cost can hide on either side.
 //!
 //! *Hot* bursts are freed right after they were allocated. *Cold* ones come from a pool whose
-//! headers are far more than the caches hold, in random order, on pages as the system gives them.
+//! headers are far more than the caches hold, in random order: on pages as the system gives them, where
+//! most of the time goes into finding them, and (*cold-2m*) on pages of 2 MB, reserved or transparent.
 
 mod cold;
 mod crowd;
@@ -21,7 +22,7 @@ const BURSTS: [usize; 5] = [8, 32, 64, 128, 256];
 /// The cells of the group.
 pub(crate) fn group() -> Group {
     let mut cells = Vec::new();
-    for heat in ["hot", "cold", "pair"] {
+    for heat in ["hot", "cold", "cold-2m", "pair"] {
         for shape in Shape::ALL {
             // A burst of eight has one block of eight: that is the flat shape.
             let bursts = BURSTS.iter().filter(|&&b| b > 8 || shape != Shape::Blocks);
@@ -43,9 +44,12 @@ pub(crate) fn group() -> Group {
     }
 }
 
-/// A quick run has the rarer shapes at one burst.
-fn quick(shape: Shape, burst: usize) -> bool {
-    burst == 32 || Shape::ALL.contains(&shape)
+/// A quick run has the rarer shapes at one burst, and large pages for flat bursts.
+fn quick(shape: Shape, heat: &str, burst: usize) -> bool {
+    match heat {
+        "cold-2m" => shape == Shape::Flat,
+        _ => burst == 32 || Shape::ALL.contains(&shape),
+    }
 }
 
 fn cell(shape: Shape, heat: &'static str, burst: usize) -> CellSpec {
@@ -59,13 +63,14 @@ fn cell(shape: Shape, heat: &'static str, burst: usize) -> CellSpec {
         unit: "ns/mbuf",
         lower_is_better: true,
         baseline: "staged",
-        needs: if quick(shape, burst) {
+        needs: if quick(shape, heat, burst) {
             Needs::ONE_CPU
         } else {
             Needs::ONE_CPU.full_only()
         },
         build: Box::new(move |env| match heat {
-            "cold" => cold::build(shape, burst, env),
+            "cold" => cold::build(shape, burst, false, env),
+            "cold-2m" => cold::build(shape, burst, true, env),
             _ => hot::build(shape, burst, heat == "pair", env),
         }),
     }

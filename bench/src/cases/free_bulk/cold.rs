@@ -13,6 +13,7 @@ use crate::cell::{CellRun, Counts, Env, Sample, Skip};
 use crate::clock::{self, Clock};
 use crate::placement::{self, Body, Entry, PLACEMENTS};
 use mbuf::{FreeStrategy, MbufPool, TxMbuf};
+use mempool::Builder;
 use std::marker::PhantomData;
 use typed::Typed;
 
@@ -69,20 +70,28 @@ struct Cold {
     clock: Clock,
 }
 
-pub(super) fn build(shape: Shape, burst: usize, env: &Env) -> Result<Box<dyn CellRun>, Skip> {
+pub(super) fn build(
+    shape: Shape,
+    burst: usize,
+    large_pages: bool,
+    env: &Env,
+) -> Result<Box<dyn CellRun>, Skip> {
     let fail = |e: &dyn std::fmt::Display| Skip::new(e.to_string());
     let pools = if matches!(shape, Shape::TwoPools | Shape::Blocks) {
         2
     } else {
         1
     };
-    let mut stock =
-        Stock::new(shape, MBUFS / pools + SPARE, |b| b.cache(512)).map_err(|e| fail(&e))?;
+    let configure = move |b: Builder| b.cache(512).huge_pages(large_pages);
+    let mut stock = Stock::new(shape, MBUFS / pools + SPARE, configure).map_err(|e| fail(&e))?;
     let mut rng = fastrand::Rng::with_seed(env.seed);
     for pool in stock.pools() {
         shuffle(pool, &mut rng).map_err(|e| fail(&e))?;
+        if large_pages {
+            are_large(pool)?;
+        }
     }
-    let typed = (shape == Shape::Flat).then(|| Typed::new(burst, env.seed));
+    let typed = (shape == Shape::Flat).then(|| Typed::new(burst, env.seed, configure));
     let typed = typed.transpose().map_err(Skip::new)?;
     let bursts = (PER_ROUND / shape.mbufs(burst)).max(1);
     let stretches = MBUFS / (bursts * shape.mbufs(burst));
@@ -103,6 +112,19 @@ pub(super) fn build(shape: Shape, burst: usize, env: &Env) -> Result<Box<dyn Cel
         typed,
         clock: env.clock,
     }))
+}
+
+/// Whether the pool's memory, all of it written by now, is mapped in large pages.
+fn are_large(pool: &MbufPool) -> Result<(), Skip> {
+    let mapping = pool.raw().mapping().map_err(|e| Skip::new(e.to_string()))?;
+    let large = mapping.transparent_huge + mapping.reserved_huge;
+    if large < mapping.bytes / 10 * 9 {
+        return Err(Skip::new(format!(
+            "{large} of {} bytes are on pages of 2 MB: echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
+            mapping.bytes
+        )));
+    }
+    Ok(())
 }
 
 /// Leaves the pool's objects in random order.

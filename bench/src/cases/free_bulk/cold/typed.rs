@@ -5,6 +5,7 @@ use crate::cases::free_bulk::shape::ROOM;
 use crate::clock;
 use crate::placement::{self, Body, Entry, PLACEMENTS};
 use mbuf::{MbufPool, PlainBurst};
+use mempool::Builder;
 
 /// Packets of a burst at most.
 const MOST: usize = 256;
@@ -38,8 +39,12 @@ pub(super) struct Typed {
 }
 
 impl Typed {
-    pub(super) fn new(burst: usize, seed: u64) -> Result<Self, String> {
-        let pool = MbufPool::new(ROOM, |b| b.capacity(MBUFS + SPARE).cache(512))
+    pub(super) fn new(
+        burst: usize,
+        seed: u64,
+        configure: impl Fn(Builder) -> Builder,
+    ) -> Result<Self, String> {
+        let pool = MbufPool::new(ROOM, |b| configure(b.capacity(MBUFS + SPARE)))
             .map_err(|e| e.to_string())?;
         shuffle(&pool, &mut fastrand::Rng::with_seed(seed)).map_err(|e| e.to_string())?;
         let mut bursts: Vec<PlainBurst<MOST>> =
