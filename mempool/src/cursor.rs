@@ -190,6 +190,12 @@ impl PutCursor {
         self.len == 0
     }
 
+    /// Pointers that the cache may hold; 0 if there is none.
+    #[inline(always)]
+    pub fn capacity(&self) -> usize {
+        self.limit
+    }
+
     /// How many pointers may be written at [`spare_at`](Self::spare_at) without a flush.
     #[inline(always)]
     pub fn room(&self) -> usize {
@@ -237,11 +243,22 @@ impl PutCursor {
                     room.copy_from_nonoverlapping(objs.as_ptr(), objs.len());
                     self.advance(objs.len());
                 }
-                None => {
-                    self.pool.on_put(objs);
-                    self.pool.backend_put_many(objs);
-                }
+                None => self.pass_slice(objs),
             }
+        }
+    }
+
+    /// Puts objects back straight to the backend: what does not fit, and is too much to push others out
+    /// for it.
+    ///
+    /// # Safety
+    /// As for [`push_slice`](Self::push_slice).
+    #[track_caller]
+    pub unsafe fn pass_slice(&mut self, objs: &[NonNull<u8>]) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            self.pool.on_put(objs);
+            self.pool.backend_put_many(objs);
         }
     }
 

@@ -132,6 +132,23 @@ pub(super) unsafe fn objects(slots: &[Option<HeaderPtr>]) -> &[NonNull<u8>] {
 /// As for [`free`]: what was freed is given up.
 #[inline(always)]
 unsafe fn free_resting(lane: &mut Lane, slots: &mut [Option<HeaderPtr>]) -> usize {
+    // SAFETY: by contract.
+    unsafe {
+        let done = push_resting(lane, slots);
+        if lane.room() < GROUP && done + GROUP <= slots.len() {
+            done + free_past_full(lane, &mut slots[done..])
+        } else {
+            done
+        }
+    }
+}
+
+/// [`free_resting`] as long as there is room.
+///
+/// # Safety
+/// As for [`free_resting`].
+#[inline(always)]
+unsafe fn push_resting(lane: &mut Lane, slots: &mut [Option<HeaderPtr>]) -> usize {
     let mut spot = lane.spot();
     let mut done = 0;
     for group in slots.as_chunks_mut::<GROUP>().0 {
@@ -147,5 +164,35 @@ unsafe fn free_resting(lane: &mut Lane, slots: &mut [Option<HeaderPtr>]) -> usiz
     }
     // SAFETY: lent above.
     unsafe { lane.settle(spot) };
+    done
+}
+
+/// [`free_resting`] when the cache is full: a long run goes past it, as it stands, for a short one the
+/// oldest half makes room.
+///
+/// # Safety
+/// As for [`free_resting`].
+#[cold]
+#[inline(never)]
+unsafe fn free_past_full(lane: &mut Lane, slots: &mut [Option<HeaderPtr>]) -> usize {
+    let rests = lane.rests();
+    let mut done = 0;
+    while lane.room() < GROUP {
+        let rest = &mut slots[done..];
+        // SAFETY: the slots own their packets. What rests with the lane's word is of its pool.
+        unsafe {
+            let alike = |slot: &&Option<HeaderPtr>| slot.is_some_and(|m| m.word().load() == rests);
+            let run = rest.iter().take_while(alike).count();
+            if lane.is_large(run) {
+                lane.pass(objects(&rest[..run]));
+                rest[..run].fill(None);
+                return done + run;
+            }
+            if run < GROUP || !lane.make_room(GROUP) {
+                break;
+            }
+            done += push_resting(lane, rest);
+        }
+    }
     done
 }

@@ -5,6 +5,9 @@ use crate::word::resting_of;
 use mempool::{PutCursor, RawPool};
 use std::ptr::NonNull;
 
+/// Mbufs that are not many enough for [`Lane::is_large`], however small the cache is.
+const LARGE: usize = 128;
+
 /// The open cache of the first packet's pool.
 pub(super) struct Lane {
     cursor: PutCursor,
@@ -88,6 +91,11 @@ impl Lane {
         self.keep.is_some()
     }
 
+    /// The free word of an mbuf that may be put here as it stands.
+    pub(super) fn rests(&self) -> u64 {
+        self.rests
+    }
+
     /// Lends the spot.
     #[inline(always)]
     pub(super) fn spot(&mut self) -> Spot {
@@ -106,6 +114,33 @@ impl Lane {
     pub(super) unsafe fn settle(&mut self, spot: Spot) {
         // SAFETY: so many were written since.
         unsafe { self.cursor.advance(self.cursor.room() - spot.room) };
+    }
+
+    /// Pointers that can be pushed before the cache is full.
+    #[inline(always)]
+    pub(super) fn room(&self) -> usize {
+        self.cursor.room()
+    }
+
+    /// Makes room for `n` more by pushing the oldest half of the cache out; false if that is not enough.
+    /// The spot is settled.
+    pub(super) fn make_room(&mut self, n: usize) -> bool {
+        self.cursor.spare(n).is_some()
+    }
+
+    /// Whether so many mbufs are better put past a full cache than through it: half a cache or more, if
+    /// that is enough for copying them three times to show.
+    pub(super) fn is_large(&self, mbufs: usize) -> bool {
+        mbufs >= LARGE.max(self.cursor.capacity() / 2)
+    }
+
+    /// Puts mbufs past the cache. The spot is settled.
+    ///
+    /// # Safety
+    /// The caller owns the mbufs, which rest and are of the lane's pool.
+    pub(super) unsafe fn pass(&mut self, mbufs: &[NonNull<u8>]) {
+        // SAFETY: by contract.
+        unsafe { self.cursor.pass_slice(mbufs) };
     }
 
     /// Puts an mbuf of any pool. The spot is settled.

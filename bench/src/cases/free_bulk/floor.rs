@@ -6,6 +6,7 @@
 use super::Free;
 use mbuf::Packet;
 use mbuf::raw::{Raw, resting_of, slots_of};
+use std::ptr::NonNull;
 
 /// One pool, nothing odd.
 pub(in crate::cases) struct Flat;
@@ -20,6 +21,9 @@ pub(in crate::cases) struct Shared;
 
 /// Every packet has another owner.
 pub(in crate::cases) struct Clones;
+
+/// A burst that is not copied through a full cache, but past it.
+const LARGE: usize = 256;
 
 /// Ends the process: a floor that met what it does not expect has corrupted a pool.
 #[cold]
@@ -37,22 +41,26 @@ impl Free for Flat {
             let slots = slots_of(slots);
             let first = slots[0].unwrap_unchecked();
             let resting = resting_of(first.word());
-            let mut cursor = first.pool().open_put();
-            let Some(spare) = cursor.spare(slots.len()) else {
-                wrong_shape()
-            };
             let mut odd = 0;
             for slot in slots.iter() {
                 odd |= slot.unwrap_unchecked().word() ^ resting;
             }
-            spare
-                .cast::<Option<Raw>>()
-                .copy_from_nonoverlapping(slots.as_ptr(), slots.len());
+            let mut cursor = first.pool().open_put();
+            if slots.len() > cursor.room() && slots.len() >= LARGE {
+                let objects = std::ptr::from_ref(slots) as *const [NonNull<u8>];
+                cursor.pass_slice(&*objects);
+            } else if let Some(spare) = cursor.spare(slots.len()) {
+                spare
+                    .cast::<Option<Raw>>()
+                    .copy_from_nonoverlapping(slots.as_ptr(), slots.len());
+                cursor.advance(slots.len());
+            } else {
+                wrong_shape();
+            }
             slots.fill(None);
             if odd != 0 {
                 wrong_shape();
             }
-            cursor.advance(slots.len());
         }
     }
 }
