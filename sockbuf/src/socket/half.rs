@@ -51,7 +51,9 @@ impl Buffer for SockBuf {
     }
     /// Nobody waits for what is beyond an urgent byte, or for more than the buffer can hold.
     fn readable(&self) -> usize {
-        let marked = self.urgent().is_some_and(|before| before > 0 && before <= self.len());
+        let marked = self
+            .urgent()
+            .is_some_and(|before| before > 0 && before <= self.len());
         if marked || (self.space() <= 0 && !self.is_empty()) {
             return usize::MAX;
         }
@@ -102,8 +104,20 @@ pub(super) struct Sending<B>(pub(super) B);
 #[derive(Debug)]
 pub(super) struct Receiving<B> {
     pub(super) buf: B,
-    /// An urgent byte that was taken out of the stream.
-    pub(super) urgent: Option<u8>,
+    pub(super) urgent: Urgent,
+}
+
+/// Where the byte is that was announced as urgent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Urgent {
+    /// In the stream, among the others; or it was read.
+    #[default]
+    #[doc(alias = "SO_OOBINLINE")]
+    Inline,
+    /// Taken out of the stream, and not there yet.
+    Awaited,
+    /// Taken out of the stream, this one.
+    Aside(u8),
 }
 
 impl<B: Buffer> Available for Sending<B> {

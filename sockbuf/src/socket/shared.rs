@@ -16,6 +16,8 @@ pub(crate) struct Shared<B: Buffer> {
     pub(super) status: Status,
     pub(super) options: Options,
     pub(super) set: BufferSet,
+    /// What the protocol said of itself.
+    pub(super) needs_connection: bool,
     pub(super) protocol: Box<dyn Protocol<B>>,
 }
 

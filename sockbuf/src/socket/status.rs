@@ -34,7 +34,8 @@ impl Status {
     }
 
     pub(super) fn set_disconnected(&self) {
-        self.word.fetch_and(!(CONNECTED | CONNECTING), Ordering::AcqRel);
+        self.word
+            .fetch_and(!(CONNECTED | CONNECTING), Ordering::AcqRel);
     }
 
     pub(super) fn is_connected(&self) -> bool {
@@ -54,18 +55,14 @@ impl Status {
     }
 
     #[inline]
-    pub(super) fn has_error(&self) -> bool {
+    fn has_error(&self) -> bool {
         self.word.load(Ordering::Acquire) & ERROR != 0
     }
 
     /// Takes the error out: it is told once.
     #[inline]
     pub(super) fn take_error(&self) -> Option<SocketError> {
-        if self.has_error() {
-            self.take()
-        } else {
-            None
-        }
+        if self.has_error() { self.take() } else { None }
     }
 
     #[cold]
@@ -76,7 +73,12 @@ impl Status {
     }
 
     /// The error, which stays.
+    #[inline]
     pub(super) fn error(&self) -> Option<SocketError> {
-        *self.error.lock()
+        if self.has_error() {
+            *self.error.lock()
+        } else {
+            None
+        }
     }
 }
