@@ -6,6 +6,7 @@ mod free_bulk;
 mod mempool;
 pub mod pipeline;
 mod send_path;
+mod sockbuf;
 mod splice;
 mod tcp_copy;
 
@@ -17,6 +18,7 @@ pub(crate) fn groups() -> Vec<Group> {
         mempool::group(),
         free_bulk::group(),
         alloc::group(),
+        sockbuf::group(),
         tcp_copy::group(),
         splice::group(),
         drain::group(),

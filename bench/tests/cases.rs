@@ -210,3 +210,70 @@ fn mempool_has_its_variants_and_in_a_build_with_peers_those_too() {
         assert_eq!(run.variants(), want, "{}", cell.id);
     }
 }
+
+#[test]
+fn sockbuf_is_asked_at_these_points() {
+    let group = group("sockbuf");
+    let mut ids = Vec::new();
+    for len in [1448, 100] {
+        ids.extend(["alone", "pair"].map(|how| format!("sockbuf/append/{how}/len={len}")));
+    }
+    ids.extend([1, 45].map(|n| format!("sockbuf/drop/mbufs={n}")));
+    for question in ["next", "again"] {
+        ids.extend([10, 100, 1000, 10_000].map(|n| format!("sockbuf/find/{question}/mbufs={n}")));
+    }
+    ids.extend([1024, 65160].map(|n| format!("sockbuf/copy-out/read={n}")));
+    ids.push("sockbuf/splice/pass=65536".to_owned());
+    let sizes = [1, 16, 100, 145, 200, 512, 1448, 2048, 9000, 16384, 65536];
+    ids.extend(sizes.map(|n| format!("sockbuf/write/size={n}")));
+    let have: Vec<&String> = group.cells.iter().map(|cell| &cell.id).collect();
+    assert_eq!(have, ids.iter().collect::<Vec<_>>());
+}
+
+#[test]
+fn sockbuf_has_its_variants_and_a_second_round_finds_all_in_its_place() {
+    let env = Env::for_tests();
+    for cell in group("sockbuf").cells {
+        let mut run = (cell.build)(&env).unwrap_or_else(|skip| panic!("{}: {skip}", cell.id));
+        let want: &[&str] = match cell.id.split('/').nth(1) {
+            Some("append") => &["stream", "packed", "floor"],
+            Some("drop") => &["ours", "cut", "floor"],
+            Some("find") => &["ours", "walk", "floor"],
+            Some("splice") => &["ours", "copy", "floor"],
+            _ => &["ours", "floor"],
+        };
+        assert_eq!(run.variants(), want, "{}", cell.id);
+        for variant in (0..want.len()).chain(0..want.len()) {
+            let sample = run.round(variant, 0);
+            sample.unwrap_or_else(|e| panic!("{}, {}: {e}", cell.id, want[variant]));
+        }
+        run.finish().unwrap_or_else(|e| panic!("{}: {e}", cell.id));
+    }
+}
+
+#[test]
+fn sockbuf_says_what_storage_bytes_hold_down() {
+    let env = Env::for_tests();
+    let count = |id: &str, variant: usize, name: &str| -> f64 {
+        let cells = group("sockbuf").cells;
+        let cell = cells.iter().find(|cell| cell.id == id).expect("a cell");
+        let mut run = (cell.build)(&env).unwrap_or_else(|skip| panic!("{id}: {skip}"));
+        let sample = run.round(variant, 0);
+        let counts = sample.unwrap_or_else(|e| panic!("{id}: {e}")).counts;
+        let found = counts.iter().find(|(have, ..)| *have == name);
+        found.map(|(_, value, _)| value).expect("a count")
+    };
+    let small = "sockbuf/append/alone/len=100";
+    assert_eq!(count(small, 0, "charge_per_byte"), 23.04, "linked");
+    assert_eq!(
+        count(small, 1, "charge_per_byte"),
+        2304.0 * 3.0 / 4500.0,
+        "packed"
+    );
+    for size in [1, 145, 200, 9000, 65536] {
+        let id = format!("sockbuf/write/size={size}");
+        assert_eq!(count(&id, 0, "bytes"), 65536.0);
+        let per_byte = count(&id, 0, "charge_per_byte");
+        assert!((1.0..1.15).contains(&per_byte), "{id}: {per_byte}");
+    }
+}
