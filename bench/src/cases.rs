@@ -8,6 +8,7 @@ pub mod pipeline;
 mod send_path;
 mod splice;
 mod tcp_copy;
+mod tcp_output;
 
 use crate::cell::Group;
 
@@ -21,5 +22,6 @@ pub(crate) fn groups() -> Vec<Group> {
         splice::group(),
         drain::group(),
         pipeline::group(),
+        tcp_output::group(),
     ]
 }

@@ -6,6 +6,7 @@
 mod alloc;
 mod mempool;
 mod promise;
+mod tcp_output;
 
 use crate::report::{Answer, CellReport, Kind, Verdict};
 use crate::stats::chance_allows;
@@ -49,6 +50,7 @@ pub fn answers(cells: &[CellReport]) -> Vec<Answer> {
     seeds
         .chain(mempool::answers(cells))
         .chain(alloc::answers(cells))
+        .chain(tcp_output::answers(cells))
         .collect()
 }
 
