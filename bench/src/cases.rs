@@ -9,6 +9,7 @@ mod send_path;
 mod sockbuf;
 mod splice;
 mod tcp_copy;
+mod tcp_output;
 
 use crate::cell::Group;
 
@@ -23,5 +24,6 @@ pub(crate) fn groups() -> Vec<Group> {
         splice::group(),
         drain::group(),
         pipeline::group(),
+        tcp_output::group(),
     ]
 }

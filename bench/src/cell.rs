@@ -345,7 +345,8 @@ impl fmt::Debug for CellSpec {
 /// The cells of one group.
 #[derive(Debug)]
 pub struct Group {
-    /// The fixed name: `mempool`, `free-bulk`, `alloc`, `sockbuf`, `tcp-copy`, `splice`, `drain`, `pipeline`.
+    /// The fixed name: `mempool`, `free-bulk`, `alloc`, `sockbuf`, `tcp-copy`, `splice`, `drain`, `pipeline`,
+    /// `tcp-output`.
     pub name: &'static str,
     /// The question in one line, printed above the group's table.
     pub question: &'static str,

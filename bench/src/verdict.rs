@@ -7,6 +7,7 @@ mod alloc;
 mod mempool;
 mod promise;
 mod sockbuf;
+mod tcp_output;
 
 use crate::report::{Answer, CellReport, Kind, Verdict};
 use crate::stats::chance_allows;
@@ -51,6 +52,7 @@ pub fn answers(cells: &[CellReport]) -> Vec<Answer> {
         .chain(mempool::answers(cells))
         .chain(alloc::answers(cells))
         .chain(sockbuf::answers(cells))
+        .chain(tcp_output::answers(cells))
         .collect()
 }
 

@@ -212,6 +212,87 @@ fn mempool_has_its_variants_and_in_a_build_with_peers_those_too() {
 }
 
 #[test]
+fn tcp_output_is_asked_at_these_points() {
+    let group = group("tcp-output");
+    let mut ids: Vec<&str> = vec![
+        "decide/nothing",
+        "decide/data",
+        "build/ack",
+        "build/inline20",
+        "build/referenced1448",
+        "build/copied1448",
+        "frame/many45",
+        "frame/one64k",
+        "wire/loss=0",
+        "wire/loss=0.1",
+        "wire/loss=1",
+        "wire/loss=5",
+    ];
+    if cfg!(feature = "peers") {
+        ids.extend([
+            "peer/mtu=1500/sums=software",
+            "peer/mtu=65535/sums=software",
+            "peer/mtu=1500/sums=none",
+            "peer/mtu=65535/sums=none",
+        ]);
+    }
+    let have: Vec<&str> = group
+        .cells
+        .iter()
+        .filter_map(|cell| cell.id.strip_prefix("tcp-output/"))
+        .collect();
+    assert_eq!(have, ids);
+    assert_eq!(group.absent.is_empty(), cfg!(feature = "peers"));
+    let env = Env::for_tests();
+    let policies = ["reference", "copy", "threshold5"];
+    let ours = ["ours", "ours-copy", "ours-received"];
+    for cell in &group.cells {
+        let run = (cell.build)(&env).unwrap_or_else(|skip| panic!("{}: {skip}", cell.id));
+        let mut want = match cell.id.split('/').nth(1) {
+            Some("frame" | "wire") => policies.to_vec(),
+            Some("peer") => ours.to_vec(),
+            _ => vec!["ours"],
+        };
+        if cell.id.ends_with("sums=none") {
+            want.push("ours-tso");
+        }
+        match cell.id.split('/').nth(1) {
+            Some("wire") => {}
+            Some("peer") => want.extend(["smoltcp", "smoltcp-loopback"]),
+            _ => want.push("floor"),
+        }
+        assert_eq!(run.variants(), want, "{}", cell.id);
+    }
+}
+
+#[test]
+fn what_is_lost_on_the_wire_is_sent_again() {
+    let env = Env::for_tests();
+    for cell in group("tcp-output").cells {
+        let Some(loss) = cell.params.get("loss").and_then(|loss| loss.as_f64()) else {
+            continue;
+        };
+        let mut run = (cell.build)(&env).unwrap_or_else(|skip| panic!("{}: {skip}", cell.id));
+        let sample = run
+            .round(0, 0)
+            .unwrap_or_else(|e| panic!("{}: {e}", cell.id));
+        let count = |name: &str| {
+            let found = sample.counts.iter().find(|(n, ..)| *n == name);
+            found.map(|(_, per_mb, _)| per_mb).expect("counted")
+        };
+        // 725 packets of data there, as many acknowledgments or fewer back.
+        assert!(count("packets") > 690.0, "{}", cell.id);
+        assert_eq!(count("resent") > 0.0, count("lost") > 0.0, "{}", cell.id);
+        assert_eq!(
+            count("lost") > 0.0,
+            loss > 0.1,
+            "{}: of 725 and more",
+            cell.id
+        );
+    }
+}
+
+#[test]
 fn sockbuf_is_asked_at_these_points() {
     let group = group("sockbuf");
     let mut ids = Vec::new();

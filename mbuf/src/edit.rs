@@ -108,6 +108,9 @@ impl Mbuf {
     #[doc(alias = "rte_pktmbuf_trim")]
     pub fn trim_back(&mut self, n: usize) -> Result<(), OutOfRange> {
         OutOfRange::check(0, n, self.pkt_len())?;
+        if n == 0 {
+            return Ok(());
+        }
         let mut keep = self.pkt_len() - n;
         self.for_each_segment(|mut seg| {
             let fields = seg.fields();

@@ -198,7 +198,14 @@ impl SockBuf {
     /// m.trim_back(1).unwrap();
     /// ```
     #[doc(alias = "sbappendstream")]
-    pub fn append_stream(&mut self, packet: Mbuf) {
+    pub fn append_stream(&mut self, mut packet: Mbuf) {
+        // Headers leave an empty mbuf in front when they were trimmed off.
+        if packet.first().is_empty() {
+            match packet.split_first() {
+                (_, Some(rest)) => packet = rest,
+                (_, None) => return,
+            }
+        }
         if packet.segments().all(|seg| !seg.is_empty()) {
             self.chain.push_back(packet);
         } else {

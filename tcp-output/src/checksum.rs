@@ -65,11 +65,8 @@ impl Sum {
 
     /// Adds the next piece of the text.
     pub fn add(&mut self, piece: &[u8]) {
-        let mut part = u64::from(fold(sum_even(piece)));
-        if self.odd {
-            part = u64::from((part as u16).swap_bytes());
-        }
-        self.acc += part;
+        let part = sum_even(piece);
+        self.acc += u64::from(if self.odd { part.swap_bytes() } else { part });
         self.odd ^= piece.len() % 2 == 1;
     }
 
@@ -124,36 +121,40 @@ impl Sum {
     }
 }
 
-/// Big-endian 16-bit words of a piece at an even position, the odd last byte padded by a zero.
-fn sum_even(piece: &[u8]) -> u64 {
+/// Big-endian 16-bit words of a piece at an even position, folded, the odd last byte padded by a zero.
+#[inline]
+fn sum_even(piece: &[u8]) -> u16 {
     // Summing native words and swapping the folded result once equals summing swapped words, so
-    // the loop is nothing but loads and additions. Four lanes keep the additions independent.
-    let mut lanes = [0u64; 4];
-    let mut blocks = piece.chunks_exact(16);
-    for block in &mut blocks {
-        for (lane, bytes) in lanes.iter_mut().zip(block.chunks_exact(4)) {
-            *lane += u64::from(u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]));
+    // the loop is nothing but loads and additions. Eight lanes keep the additions independent.
+    let mut lanes = [0u64; 8];
+    let (blocks, rest) = piece.as_chunks::<32>();
+    for block in blocks {
+        for (lane, word) in lanes.iter_mut().zip(block.as_chunks::<4>().0) {
+            *lane += u64::from(u32::from_ne_bytes(*word));
         }
     }
-    let mut pairs = blocks.remainder().chunks_exact(2);
-    for pair in &mut pairs {
-        lanes[0] += u64::from(u16::from_ne_bytes([pair[0], pair[1]]));
+    // A lane has room for 2^32 words, so that all together have room for a piece of 16 GB.
+    let mut acc: u64 = lanes.iter().sum();
+    let (words, rest) = rest.as_chunks::<4>();
+    for word in words {
+        acc += u64::from(u32::from_ne_bytes(*word));
     }
-    if let [last] = pairs.remainder() {
-        lanes[1] += u64::from(u16::from_ne_bytes([*last, 0]));
+    let (pair, last) = rest.as_chunks::<2>();
+    if let [pair] = pair {
+        acc += u64::from(u16::from_ne_bytes(*pair));
     }
-    let native = fold(lanes.iter().map(|lane| u64::from(fold(*lane))).sum());
-    u64::from(u16::from_be(native))
+    if let [last] = last {
+        acc += u64::from(u16::from_ne_bytes([*last, 0]));
+    }
+    u16::from_be(fold(acc))
 }
 
-/// Adds the carries back in until 16 bits are left.
+/// Adds the carries back in until 16 bits are left. A half added to the other one by a rotation
+/// brings its own carry around.
+#[inline]
 fn fold(acc: u64) -> u16 {
-    let mut acc = (acc >> 32) + (acc & 0xffff_ffff);
-    acc = (acc >> 32) + (acc & 0xffff_ffff);
-    acc = (acc >> 16) + (acc & 0xffff);
-    acc = (acc >> 16) + (acc & 0xffff);
-    acc = (acc >> 16) + (acc & 0xffff);
-    acc as u16
+    let half = (acc.wrapping_add(acc.rotate_left(32)) >> 32) as u32;
+    (half.wrapping_add(half.rotate_left(16)) >> 16) as u16
 }
 
 #[cfg(test)]

@@ -149,6 +149,43 @@ pub fn decide(tcb: &Tcb, view: &SendView, now: Time, again: Option<Pass>) -> Dec
     }
 }
 
+/// Moves a full segment that went to the place behind it, where [`decide`] would come to just that: in
+/// the midst of new data, with nothing to be said that it did not say.
+#[inline]
+pub(crate) fn follow(
+    tcb: &Tcb,
+    view: &SendView,
+    now: Time,
+    pass: Pass,
+    segment: &mut Segment,
+) -> bool {
+    let full = full_segment(tcb, view);
+    let plain = segment.kind == Kind::Data
+        && segment.flags == TcpFlags::ACK
+        && segment.len == full
+        && !segment.ect
+        && !view.force
+        && !view.tso
+        && tcb.scoreboard.is_empty();
+    let (seq, off) = (segment.seq + full as u32, segment.off + full);
+    let new = seq == tcb.send.nxt && seq == tcb.send.max;
+    // More lies behind: the last one of what may go is decided on its own.
+    let allowed = view.queued.min(tcb.wnd.min(tcb.send.cwnd) as usize);
+    if !plain || !new || allowed <= off + full {
+        return false;
+    }
+    (segment.seq, segment.off) = (seq, off);
+    debug_assert_eq!(
+        decide(tcb, view, now, Some(pass)),
+        Decision {
+            next: tcb.send,
+            segment: Some(*segment),
+            pass
+        }
+    );
+    true
+}
+
 /// Idle or not, congestion window after a long silence, and what the next call shall remember.
 fn begin(tcb: &Tcb, view: &SendView, now: Time, next: &mut SendState) -> Pass {
     let mut idle = next.last_idle || next.max == tcb.una;

@@ -6,7 +6,7 @@ use sockbuf::SockBuf;
 use crate::ack::{Ack, AckEffect};
 use crate::build::{Built, Payload, build};
 use crate::checksum::ChecksumMode;
-use crate::decide::{Segment, SendView, decide};
+use crate::decide::{Segment, SendView, decide, follow};
 use crate::error::{AckError, Cause, OutputError, SendError};
 use crate::flags::TcbFlags;
 use crate::policy::CopyPolicy;
@@ -257,9 +257,13 @@ impl<P: CopyPolicy> Sender<P> {
             let Some(segment) = &mut decision.segment else {
                 return Ok(sent);
             };
-            let more = self.send(segment, sb, set, now, out, &mut sent)?;
-            if !more {
-                return Ok(sent);
+            loop {
+                if !self.send(segment, sb, set, now, out, &mut sent)? {
+                    return Ok(sent);
+                }
+                if !follow(&self.tcb, &view, now, decision.pass, segment) {
+                    break;
+                }
             }
             pass = Some(decision.pass);
         }

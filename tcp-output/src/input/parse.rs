@@ -333,7 +333,10 @@ fn verify_ip(header: &[u8], found: Checksum) -> Result<(), ParseError> {
         Checksum::Bad => false,
         Checksum::Unknown => {
             let mut sum = Sum::new();
-            sum.add(header);
+            match header.as_array::<20>() {
+                Some(header) => sum.add_words(header),
+                None => sum.add(header),
+            }
             sum.folded() == 0xffff
         }
     };
