@@ -200,6 +200,7 @@ pub(crate) fn copy_piece(
     }
     let mut m = if head { set.header()? } else { set.plain()? };
     m.refer_to(piece.seg, piece.at, piece.len);
+    m.set_hops(piece.seg.hops());
     copy.push_back(m);
     Ok(())
 }
@@ -224,6 +225,7 @@ fn copy_inline(
         {
             dst.copy_from_slice(&data[..n]);
         }
+        m.set_hops(piece.seg.hops());
         data = &data[n..];
         lead = 0;
         head = false;
