@@ -45,8 +45,11 @@ mod error;
 mod pressure;
 mod records;
 mod side;
+mod socket;
 pub mod splice;
+mod sync;
 mod usage;
+mod wait;
 
 pub use buf::SockBuf;
 pub use control::{Message, Messages};
@@ -54,4 +57,8 @@ pub use error::{AppendError, ControlError, PastEnd, SizeError, WriteError};
 pub use pressure::Pressure;
 pub use records::{OwnedRecord, Record, RecordBuf, Records};
 pub use side::{Held, RECEIVE_STEP, SB_MAX, STORAGE_PER_BYTE, Side, Sizing, reserve_both};
+pub use socket::{
+    Buffer, Protocol, ProtocolEnd, ReceiveFlags, RecordSocket, SendFlags, Shutdown, Socket,
+    SocketError, Unsent,
+};
 pub use usage::StorageUse;

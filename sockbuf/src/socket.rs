@@ -1,0 +1,180 @@
+//! Sockets: two buffers between a user, who may wait, and a protocol, which never does.
+
+mod error;
+mod flags;
+mod half;
+mod options;
+mod protocol;
+mod shared;
+mod status;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mbuf::{BufferSet, free_bulk};
+
+use crate::buf::SockBuf;
+use crate::records::RecordBuf;
+use crate::side::Side;
+use crate::wait::Monitor;
+
+pub use error::{SocketError, Unsent};
+pub use flags::{ReceiveFlags, SendFlags};
+pub use half::Buffer;
+use half::{Receiving, Sending};
+use options::{Options, Way};
+pub use protocol::{Protocol, ProtocolEnd};
+use shared::Shared;
+use status::Status;
+
+/// A user's handle of a socket. Clones are handles of the same one; the protocol is told when the last is
+/// gone.
+#[derive(Debug)]
+#[doc(alias = "socket")]
+pub struct Socket<B: Buffer = SockBuf>(Arc<User<B>>);
+
+/// A socket whose data are records: datagrams, or messages with an end.
+pub type RecordSocket = Socket<RecordBuf>;
+
+/// Gone with the user's last handle.
+#[derive(Debug)]
+struct User<B: Buffer> {
+    end: ProtocolEnd<B>,
+}
+
+/// Which directions are shut down.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Shutdown {
+    /// Nothing is read any more.
+    #[doc(alias = "SHUT_RD")]
+    Read,
+    /// Nothing is written any more.
+    #[doc(alias = "SHUT_WR")]
+    Write,
+    /// Neither.
+    #[doc(alias = "SHUT_RDWR")]
+    Both,
+}
+
+impl<B: Buffer> Clone for Socket<B> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<B: Buffer> Drop for User<B> {
+    fn drop(&mut self) {
+        let shared = &self.end.0;
+        let unread = shared.receive.change(|half| {
+            half.buf.side_mut().shut_down();
+            half.buf.take_all()
+        });
+        free_bulk(&mut [unread]);
+        shared.send.change(|half| half.0.side_mut().shut_down());
+        shared.protocol.closed(&self.end);
+    }
+}
+
+impl<B: Buffer> Socket<B> {
+    /// A socket with these limits for sending and receiving, over `protocol`. Bytes that are sent go to
+    /// mbufs of `set`. It is not connected yet.
+    #[doc(alias = "socreate")]
+    #[doc(alias = "sonewconn")]
+    pub fn new(
+        set: &BufferSet,
+        (send, receive): (Side, Side),
+        protocol: impl Protocol<B> + 'static,
+    ) -> Self {
+        let shared = Shared {
+            send: Monitor::new(Sending(B::with_side(send))),
+            receive: Monitor::new(Receiving {
+                buf: B::with_side(receive),
+                urgent: None,
+            }),
+            status: Status::new(),
+            options: Options::new(),
+            set: set.clone(),
+            protocol: Box::new(protocol),
+        };
+        let end = ProtocolEnd(Arc::new(shared));
+        Self(Arc::new(User { end }))
+    }
+
+    /// What the protocol has of it.
+    #[must_use]
+    pub fn protocol_end(&self) -> ProtocolEnd<B> {
+        self.0.end.clone()
+    }
+
+    fn shared(&self) -> &Shared<B> {
+        &self.0.end.0
+    }
+
+    /// Whether calls return rather than wait.
+    #[doc(alias = "FIONBIO")]
+    #[doc(alias = "O_NONBLOCK")]
+    pub fn set_nonblocking(&self, on: bool) {
+        self.shared().options.set_nonblocking(on);
+    }
+
+    /// How long a send waits; for ever without a limit.
+    #[doc(alias = "SO_SNDTIMEO")]
+    pub fn set_send_timeout(&self, limit: Option<Duration>) {
+        self.shared().options.set_limit(Way::Send, limit);
+    }
+
+    /// How long a receive waits; for ever without a limit.
+    #[doc(alias = "SO_RCVTIMEO")]
+    pub fn set_receive_timeout(&self, limit: Option<Duration>) {
+        self.shared().options.set_limit(Way::Receive, limit);
+    }
+
+    /// Changes the limits of the send side, and wakes those for whom there is space then.
+    pub fn with_send_side<R>(&self, act: impl FnOnce(&mut Side) -> R) -> R {
+        let shared = self.shared();
+        shared.send.change(|half| act(half.0.side_mut()))
+    }
+
+    /// Changes the limits of the receive side.
+    pub fn with_receive_side<R>(&self, act: impl FnOnce(&mut Side) -> R) -> R {
+        let shared = self.shared();
+        shared.receive.change(|half| act(half.buf.side_mut()))
+    }
+
+    /// Whether there is a connection.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        self.shared().status.is_connected()
+    }
+
+    /// Takes the error out that the protocol reported, if there is one.
+    #[doc(alias = "SO_ERROR")]
+    #[must_use]
+    pub fn take_error(&self) -> Option<SocketError> {
+        self.shared().status.take_error()
+    }
+
+    /// Shuts one direction down, or both. What was written is still sent; what was not read is freed.
+    ///
+    /// # Errors
+    /// [`SocketError::NotConnected`].
+    #[doc(alias = "soshutdown")]
+    pub fn shutdown(&self, which: Shutdown) -> Result<(), SocketError> {
+        let shared = self.shared();
+        if !shared.status.has_peer() {
+            return Err(SocketError::NotConnected);
+        }
+        if which != Shutdown::Write {
+            let unread = shared.receive.change(|half| {
+                half.buf.side_mut().shut_down();
+                half.buf.take_all()
+            });
+            free_bulk(&mut [unread]);
+        }
+        if which != Shutdown::Read {
+            shared.send.change(|half| half.0.side_mut().shut_down());
+            shared.protocol.shut_down(&self.0.end);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,38 @@
+//! What the user's handles and the protocol's share.
+
+use std::fmt;
+
+use mbuf::BufferSet;
+
+use super::half::{Buffer, Receiving, Sending};
+use super::options::Options;
+use super::protocol::Protocol;
+use super::status::Status;
+use crate::wait::Monitor;
+
+pub(crate) struct Shared<B: Buffer> {
+    pub(super) send: Monitor<Sending<B>>,
+    pub(super) receive: Monitor<Receiving<B>>,
+    pub(super) status: Status,
+    pub(super) options: Options,
+    pub(super) set: BufferSet,
+    pub(super) protocol: Box<dyn Protocol<B>>,
+}
+
+impl<B: Buffer> Shared<B> {
+    /// Something changed that concerns both directions.
+    pub(super) fn wake_all(&self) {
+        self.send.wake_all();
+        self.receive.wake_all();
+    }
+}
+
+impl<B: Buffer + fmt::Debug> fmt::Debug for Shared<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("send", &self.send)
+            .field("receive", &self.receive)
+            .field("status", &self.status)
+            .finish_non_exhaustive()
+    }
+}
