@@ -245,6 +245,8 @@ pub(crate) fn bytes(
 ) -> Result<Mbuf, CopyError> {
     OutOfRange::check(offset, len, have)?;
     let mut m = set.header_with(lead.saturating_add(len))?;
+    let travelled = pieces(segments.clone(), offset, len).map(|piece| piece.seg.hops());
+    m.set_hops(travelled.max().unwrap_or(0));
     // Capacity was asked for, so neither can fail.
     if m.set_lead(lead).is_ok()
         && let Ok(dst) = m.append(len)

@@ -230,7 +230,8 @@ impl<'a> Segment<'a> {
     }
 
     /// How many sockets have passed this segment on to another connection, with
-    /// [`Mbuf::pass_on`](crate::Mbuf::pass_on). Copies by reference have it too; copied bytes begin anew.
+    /// [`Mbuf::pass_on`](crate::Mbuf::pass_on). Copies have it too: those into one
+    /// storage the most of what is copied.
     #[doc(alias = "ph_loopcnt")]
     #[inline(always)]
     pub fn hops(self) -> u8 {

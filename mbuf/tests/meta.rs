@@ -349,6 +349,8 @@ fn hops_are_each_segments_and_begin_at_0_with_each_allocation() {
             [2, 1],
             "by reference, and a copy of inline bytes"
         );
+        let one = m.byte_copy(2000, 1003, 0, &set).unwrap();
+        assert_eq!(hops(&one), [2], "the most of those");
         m.reset_header();
         assert_eq!(hops(&m), [2, 1], "kept as the packet's header is reset");
         for _ in 0..300 {

@@ -16,6 +16,8 @@ use mbuf::{BufferSet, free_bulk};
 use crate::buf::SockBuf;
 use crate::records::RecordBuf;
 use crate::side::Side;
+use crate::splice::Spliced;
+use crate::sync::AtomicU32;
 use crate::wait::Monitor;
 
 pub use error::{SocketError, Unsent};
@@ -89,12 +91,14 @@ impl<B: Buffer> Socket<B> {
             send: Monitor::new(Sending(B::with_side(send))),
             receive: Monitor::new(Receiving {
                 buf: B::with_side(receive),
+                spliced: Spliced::default(),
                 urgent: None,
             }),
             status: Status::new(),
             options: Options::new(),
             set: set.clone(),
             protocol: Box::new(protocol),
+            fed: AtomicU32::new(0),
         };
         let end = ProtocolEnd(Arc::new(shared));
         Self(Arc::new(User { end }))
@@ -106,7 +110,7 @@ impl<B: Buffer> Socket<B> {
         self.0.end.clone()
     }
 
-    fn shared(&self) -> &Shared<B> {
+    pub(crate) fn shared(&self) -> &Shared<B> {
         &self.0.end.0
     }
 

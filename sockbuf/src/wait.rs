@@ -5,6 +5,7 @@
 //! and once: it empties the count, so what changes before the waiters run finds nobody. Each
 //! says how much he waits for, so that one who needs much is not woken by every little.
 
+mod both;
 mod waiting;
 
 use std::ops::{Deref, DerefMut};
@@ -13,6 +14,7 @@ use std::time::Instant;
 
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
+pub(crate) use both::Both;
 use waiting::Waiting;
 
 /// What is waited for in a value.
@@ -110,7 +112,13 @@ impl<T: Available> Monitor<T> {
     pub(crate) fn turn(&self, patience: Patience<'_>) -> Result<Turn<'_, T>, NotNow> {
         let mut state = self.state.lock();
         while state.busy {
-            sleep(&self.turn, &mut state, |state| &mut state.for_turn, 0, patience)?;
+            sleep(
+                &self.turn,
+                &mut state,
+                |state| &mut state.for_turn,
+                0,
+                patience,
+            )?;
         }
         Ok(Turn {
             monitor: self,
@@ -184,7 +192,13 @@ impl<'a, T: Available> Turn<'a, T> {
             self.keep();
         }
         let changed = &self.monitor.changed;
-        sleep(changed, self.state(), |state| &mut state.for_change, need, patience)
+        sleep(
+            changed,
+            self.state(),
+            |state| &mut state.for_change,
+            need,
+            patience,
+        )
     }
 
     /// Does something without the lock. The turn is kept.

@@ -5,6 +5,7 @@ use mbuf::Mbuf;
 use crate::buf::SockBuf;
 use crate::records::RecordBuf;
 use crate::side::Side;
+use crate::splice::Spliced;
 use crate::wait::Available;
 
 mod sealed {
@@ -51,7 +52,9 @@ impl Buffer for SockBuf {
     }
     /// Nobody waits for what is beyond an urgent byte, or for more than the buffer can hold.
     fn readable(&self) -> usize {
-        let marked = self.urgent().is_some_and(|before| before > 0 && before <= self.len());
+        let marked = self
+            .urgent()
+            .is_some_and(|before| before > 0 && before <= self.len());
         if marked || (self.space() <= 0 && !self.is_empty()) {
             return usize::MAX;
         }
@@ -96,12 +99,14 @@ impl Buffer for RecordBuf {
 
 /// What the user appends to and the protocol sends from.
 #[derive(Debug)]
-pub(super) struct Sending<B>(pub(super) B);
+pub(crate) struct Sending<B>(pub(crate) B);
 
 /// What the protocol appends to and the user reads from.
 #[derive(Debug)]
-pub(super) struct Receiving<B> {
-    pub(super) buf: B,
+pub(crate) struct Receiving<B> {
+    pub(crate) buf: B,
+    /// Where what is received goes, rather than to the user.
+    pub(crate) spliced: Spliced,
     /// An urgent byte that was taken out of the stream.
     pub(super) urgent: Option<u8>,
 }
