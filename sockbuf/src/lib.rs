@@ -58,7 +58,7 @@ pub use pressure::Pressure;
 pub use records::{OwnedRecord, Record, RecordBuf, Records};
 pub use side::{Held, RECEIVE_STEP, SB_MAX, STORAGE_PER_BYTE, Side, Sizing, reserve_both};
 pub use socket::{
-    Buffer, Protocol, ProtocolEnd, ReceiveFlags, RecordSocket, SendFlags, Shutdown, Socket,
-    SocketError, Unsent,
+    Buffer, Outgoing, Protocol, ProtocolEnd, ReceiveFlags, Received, RecordSocket, SendFlags,
+    Shutdown, Socket, SocketError, Unsent, Urgent, Waits,
 };
 pub use usage::StorageUse;

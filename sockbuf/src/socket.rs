@@ -3,9 +3,16 @@
 mod error;
 mod flags;
 mod half;
+mod io;
 mod options;
+mod poll;
 mod protocol;
+mod receive;
+mod records;
+mod send;
 mod shared;
+mod sink;
+mod source;
 mod status;
 
 use std::sync::Arc;
@@ -18,14 +25,15 @@ use crate::records::RecordBuf;
 use crate::side::Side;
 use crate::splice::Spliced;
 use crate::sync::AtomicU32;
-use crate::wait::Monitor;
+use crate::wait::{Monitor, Patience};
 
 pub use error::{SocketError, Unsent};
 pub use flags::{ReceiveFlags, SendFlags};
-pub use half::Buffer;
+pub use half::{Buffer, Urgent};
 use half::{Receiving, Sending};
 use options::{Options, Way};
 pub use protocol::{Protocol, ProtocolEnd};
+pub use records::{Outgoing, Received};
 use shared::Shared;
 use status::Status;
 
@@ -56,6 +64,19 @@ pub enum Shutdown {
     /// Neither.
     #[doc(alias = "SHUT_RDWR")]
     Both,
+}
+
+/// Threads that wait at a socket, and wakes that found somebody.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Waits {
+    /// Threads asleep in a send.
+    pub writers: usize,
+    /// Threads asleep in a receive.
+    pub readers: usize,
+    /// How often threads or tasks were woken that wait to send.
+    pub writer_wakes: u64,
+    /// How often threads or tasks were woken that wait to receive.
+    pub reader_wakes: u64,
 }
 
 impl<B: Buffer> Clone for Socket<B> {
@@ -91,12 +112,13 @@ impl<B: Buffer> Socket<B> {
             send: Monitor::new(Sending(B::with_side(send))),
             receive: Monitor::new(Receiving {
                 buf: B::with_side(receive),
+                urgent: Urgent::Inline,
                 spliced: Spliced::default(),
-                urgent: None,
             }),
             status: Status::new(),
             options: Options::new(),
             set: set.clone(),
+            needs_connection: protocol.needs_connection(),
             protocol: Box::new(protocol),
             fed: AtomicU32::new(0),
         };
@@ -108,6 +130,16 @@ impl<B: Buffer> Socket<B> {
     #[must_use]
     pub fn protocol_end(&self) -> ProtocolEnd<B> {
         self.0.end.clone()
+    }
+
+    fn send_patience(&self, flags: SendFlags) -> Patience<'static> {
+        let dont_wait = flags.contains(SendFlags::DONTWAIT);
+        self.shared().options.patience(Way::Send, dont_wait)
+    }
+
+    fn receive_patience(&self, flags: ReceiveFlags) -> Patience<'static> {
+        let dont_wait = flags.contains(ReceiveFlags::DONTWAIT);
+        self.shared().options.patience(Way::Receive, dont_wait)
     }
 
     pub(crate) fn shared(&self) -> &Shared<B> {
@@ -143,6 +175,18 @@ impl<B: Buffer> Socket<B> {
     pub fn with_receive_side<R>(&self, act: impl FnOnce(&mut Side) -> R) -> R {
         let shared = self.shared();
         shared.receive.change(|half| act(half.buf.side_mut()))
+    }
+
+    /// Who waits, and how often somebody was woken.
+    #[must_use]
+    pub fn waits(&self) -> Waits {
+        let shared = self.shared();
+        Waits {
+            writers: shared.send.sleepers(),
+            readers: shared.receive.sleepers(),
+            writer_wakes: shared.send.wakes(),
+            reader_wakes: shared.receive.wakes(),
+        }
     }
 
     /// Whether there is a connection.

@@ -108,6 +108,17 @@ impl<T: Available> Monitor<T> {
         state.for_change.sleepers() + state.for_turn.sleepers()
     }
 
+    /// Whether `lacking` finds that nothing is lacking. Otherwise `waker` is told when there is as much
+    /// as it says.
+    pub(crate) fn poll(&self, waker: &Waker, lacking: impl FnOnce(&T) -> Option<usize>) -> bool {
+        let mut state = self.state.lock();
+        let need = lacking(&state.value);
+        if let Some(need) = need {
+            state.for_change.register(need, waker);
+        }
+        need.is_none()
+    }
+
     /// Takes one's turn at the value: users come one after the other, also if one of them sleeps.
     pub(crate) fn turn(&self, patience: Patience<'_>) -> Result<Turn<'_, T>, NotNow> {
         let mut state = self.state.lock();
@@ -205,12 +216,10 @@ impl<'a, T: Available> Turn<'a, T> {
     pub(crate) fn unlocked<R>(&mut self, act: impl FnOnce() -> R) -> R {
         self.keep();
         self.state = None;
-        act()
+        let result = act();
+        self.state();
+        result
     }
-
-    /// Lets go of the lock, when everything is done; `after` runs then, and wakes whom this
-    /// turn's changes concern.
-    pub(crate) fn end(self) {}
 }
 
 impl<T: Available> Deref for Turn<'_, T> {

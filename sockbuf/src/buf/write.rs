@@ -27,8 +27,13 @@ impl SockBuf {
                 space,
             });
         }
-        let data = &data[..accepted];
-        let mut done = self.chain.append_bytes(data);
+        Ok(self.fill(&data[..accepted], set)?)
+    }
+
+    /// Copies bytes in, whatever the limits. When memory runs out on the way, what was copied until then
+    /// counts; when not one byte could be copied, nothing has changed.
+    pub(crate) fn fill(&mut self, data: &[u8], set: &BufferSet) -> Result<usize, AllocError> {
+        let mut done = self.fill_tail(data);
         while done < data.len() {
             let flying = self.chain.last().is_some_and(Segment::is_shared);
             match filled(&data[done..], flying, set) {
@@ -36,12 +41,17 @@ impl SockBuf {
                     done += m.pkt_len();
                     self.chain.push_back(m);
                 }
-                Err(error) if done == 0 => return Err(error.into()),
+                Err(error) if done == 0 => return Err(error),
                 Err(_) => break,
             }
         }
-        self.check("write");
+        self.check("fill");
         Ok(done)
+    }
+
+    /// Copies as many bytes as the last mbuf has room for.
+    pub(crate) fn fill_tail(&mut self, data: &[u8]) -> usize {
+        self.chain.append_bytes(data)
     }
 }
 

@@ -105,10 +105,22 @@ pub(crate) struct Sending<B>(pub(crate) B);
 #[derive(Debug)]
 pub(crate) struct Receiving<B> {
     pub(crate) buf: B,
+    pub(crate) urgent: Urgent,
     /// Where what is received goes, rather than to the user.
     pub(crate) spliced: Spliced,
-    /// An urgent byte that was taken out of the stream.
-    pub(super) urgent: Option<u8>,
+}
+
+/// Where the byte is that was announced as urgent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Urgent {
+    /// In the stream, among the others; or it was read.
+    #[default]
+    #[doc(alias = "SO_OOBINLINE")]
+    Inline,
+    /// Taken out of the stream, and not there yet.
+    Awaited,
+    /// Taken out of the stream, this one.
+    Aside(u8),
 }
 
 impl<B: Buffer> Available for Sending<B> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use mbuf::{Mbuf, free_bulk};
 
 use super::error::SocketError;
-use super::half::Buffer;
+use super::half::{Buffer, Urgent};
 use super::shared::Shared;
 use crate::buf::SockBuf;
 use crate::error::PastEnd;
@@ -182,10 +182,9 @@ impl ProtocolEnd<SockBuf> {
         Ok(())
     }
 
-    /// Says that the byte `off` behind the front of the receive buffer is urgent, and which one it is
-    /// if it was taken out of the stream.
+    /// Says that the byte `off` behind the front of the receive buffer is urgent, and where it is.
     #[doc(alias = "sohasoutofband")]
-    pub fn urgent(&self, off: usize, byte: Option<u8>) {
+    pub fn urgent(&self, off: usize, byte: Urgent) {
         self.0.receive.change(|half| {
             half.buf.set_urgent(off);
             half.urgent = byte;

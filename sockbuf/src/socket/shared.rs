@@ -17,8 +17,10 @@ pub(crate) struct Shared<B: Buffer> {
     pub(crate) status: Status,
     pub(super) options: Options,
     pub(crate) set: BufferSet,
+    /// What the protocol said of itself.
+    pub(crate) needs_connection: bool,
     pub(crate) protocol: Box<dyn Protocol<B>>,
-    /// Whether a splice feeds the send buffer.
+    /// 1 while a splice feeds the send buffer.
     pub(crate) fed: AtomicU32,
 }
 

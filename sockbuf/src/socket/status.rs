@@ -64,7 +64,7 @@ impl Status {
     }
 
     #[inline]
-    pub(super) fn has_error(&self) -> bool {
+    fn has_error(&self) -> bool {
         self.word.load(Ordering::Acquire) & ERROR != 0
     }
 
@@ -82,7 +82,12 @@ impl Status {
     }
 
     /// The error, which stays.
+    #[inline]
     pub(crate) fn error(&self) -> Option<SocketError> {
-        *self.error.lock()
+        if self.has_error() {
+            *self.error.lock()
+        } else {
+            None
+        }
     }
 }

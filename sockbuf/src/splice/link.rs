@@ -12,7 +12,7 @@ use super::progress::Progress;
 use super::splicer::Queue;
 use super::verdict::End;
 use crate::buf::SockBuf;
-use crate::socket::ProtocolEnd;
+use crate::socket::{ProtocolEnd, Urgent};
 use crate::sync::{AtomicU32, Mutex, Ordering};
 use crate::wait::Both;
 
@@ -125,7 +125,8 @@ impl Link {
         let ends = Ends {
             source_error: from.status.error(),
             drain_error: to.status.error(),
-            drain_ready: !to.protocol.needs_connection() || to.status.is_connected(),
+            drain_ready: !to.needs_connection || to.status.is_connected(),
+            urgent_inline: both.first.value().urgent == Urgent::Inline,
         };
         let received = both.first.value();
         let sent = &mut both.second.value().0;

@@ -8,7 +8,6 @@ use super::options::SpliceOptions;
 use super::progress::Progress;
 use super::splicer::Splicer;
 use super::verdict::{End, SpliceError};
-use crate::buf::SockBuf;
 use crate::socket::Socket;
 use crate::sync::Ordering;
 
@@ -25,7 +24,7 @@ pub struct SpliceState {
     pub end: Option<End>,
 }
 
-impl Socket<SockBuf> {
+impl Socket {
     /// Has all that this socket receives sent by `drain`, beginning with what is in its buffer. Until that
     /// ends, this socket looks empty to who reads from it.
     ///
@@ -52,7 +51,7 @@ impl Socket<SockBuf> {
         if from.status.is_listening() || to.status.is_listening() {
             return Err(SpliceError::Listening);
         }
-        if from.protocol.needs_connection() && !from.status.has_peer() {
+        if from.needs_connection && !from.status.has_peer() {
             return Err(SpliceError::NotConnected);
         }
         let link = from.receive.change(|half| {

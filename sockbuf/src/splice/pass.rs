@@ -23,6 +23,20 @@ pub struct Ends {
     pub drain_error: Option<SocketError>,
     /// Whether the drain is connected.
     pub drain_ready: bool,
+    /// Whether the source's urgent byte is in the stream: the one at the mark. One that was taken out is
+    /// not sent on, and remains to be asked for.
+    #[doc(alias = "SO_OOBINLINE")]
+    pub urgent_inline: bool,
+}
+
+impl Ends {
+    /// Nothing is wrong, and an urgent byte is in the stream.
+    pub const READY: Self = Self {
+        source_error: None,
+        drain_error: None,
+        drain_ready: true,
+        urgent_inline: true,
+    };
 }
 
 /// What a pass did. The protocols are to be told: first the source's that there is room, so that a
@@ -93,8 +107,7 @@ pub enum Wait {
 /// let now = Instant::now();
 /// let options = SpliceOptions { max: Some(61), ..SpliceOptions::default() };
 /// let mut progress = Progress::new(options, now);
-/// let ends = Ends { source_error: None, drain_error: None, drain_ready: true };
-/// let step = pass(&mut received, &mut to_send, ends, &mut progress, now, &set);
+/// let step = pass(&mut received, &mut to_send, Ends::READY, &mut progress, now, &set);
 /// assert_eq!((step.moved, received.len(), to_send.len()), (61, 190, 61));
 /// assert_eq!(step.then, Then::End(End::Verdict(Verdict::MaxReached { max: 61 })));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -123,7 +136,10 @@ pub fn pass(
         let before = source.len();
         step.aside = skip_aside(source);
         step.skipped = before - source.len();
-        step.then = move_some((&mut *source, drain), progress, now, set, &mut step);
+        step.then = match amount(source, drain, ends.urgent_inline, progress) {
+            Ok(amount) => move_some(amount, (source, drain), progress, now, set, &mut step),
+            Err(wait) => Then::Wait(wait),
+        };
     }
     if let Then::Wait(_) = step.then
         && source.is_empty()
@@ -160,12 +176,17 @@ struct Amount {
 }
 
 /// What may be moved now.
-fn amount(source: &SockBuf, drain: &SockBuf, progress: &Progress) -> Result<Amount, Wait> {
+fn amount(
+    source: &SockBuf,
+    drain: &SockBuf,
+    urgent_inline: bool,
+    progress: &Progress,
+) -> Result<Amount, Wait> {
     let all = progress.allowed(source.len());
     if all == 0 {
         return Err(Wait::Data);
     }
-    let mark = source.urgent().filter(|before| *before < all);
+    let mark = source.urgent().filter(|before| urgent_inline && *before < all);
     let wanted = mark.map_or(all, |before| before + 1);
     let extra = if mark.is_some() { URGENT_SPACE } else { 0 };
     let space = usize::try_from(drain.space().saturating_add(extra)).unwrap_or(0);
@@ -191,16 +212,13 @@ fn for_space(source: &SockBuf, drain: &SockBuf, wanted: usize) -> Wait {
 
 /// Moves what may be moved, and says so in `step`.
 fn move_some(
+    amount: Amount,
     (source, drain): (&mut SockBuf, &mut SockBuf),
     progress: &mut Progress,
     now: Instant,
     set: &BufferSet,
     step: &mut Step,
 ) -> Then {
-    let amount = match amount(source, drain, progress) {
-        Ok(amount) => amount,
-        Err(wait) => return Then::Wait(wait),
-    };
     let cut = amount.last || amount.urgent || drain.is_empty();
     let taken = match take(source, amount.bytes, cut, progress.most_hops(), set) {
         Ok(taken) => taken,
@@ -217,6 +235,9 @@ fn move_some(
     let more = reached.is_none() && !source.is_empty();
     drain.side_mut().set_more_to_come(more);
     append(drain, taken, progress, set);
+    if step.urgent {
+        drain.set_urgent(drain.len() - 1);
+    }
     match reached {
         Some(verdict) => Then::End(End::Verdict(verdict)),
         None if more => Then::Again,
