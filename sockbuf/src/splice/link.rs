@@ -122,6 +122,8 @@ impl Link {
     fn pass(self: &Arc<Self>, progress: &mut Progress, now: Instant) -> Step {
         let (from, to) = (&*self.source.0, &*self.drain.0);
         let mut both = Both::lock(&from.receive, &to.send);
+        let waker = Waker::from(Arc::clone(self));
+        both.unwatch(&waker);
         let ends = Ends {
             source_error: from.status.error(),
             drain_error: to.status.error(),
@@ -133,7 +135,6 @@ impl Link {
         let step = pass(&mut received.buf, sent, ends, progress, now, &from.set);
         received.spliced.bytes = progress.bytes();
         if let Then::Wait(wait) = step.then {
-            let waker = Waker::from(Arc::clone(self));
             let (data, space) = match wait {
                 Wait::Data => (1, usize::MAX),
                 Wait::Space { need } => (usize::MAX, need),

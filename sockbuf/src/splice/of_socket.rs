@@ -1,7 +1,7 @@
 //! Sockets that are spliced, as their user sees it.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::link::Link;
 use super::options::SpliceOptions;
@@ -10,6 +10,7 @@ use super::splicer::Splicer;
 use super::verdict::{End, SpliceError};
 use crate::socket::Socket;
 use crate::sync::Ordering;
+use crate::wait::Patience;
 
 /// What a splice has done until now, or did when it was the last one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -86,6 +87,19 @@ impl Socket {
             return Err(SpliceError::NotSpliced);
         }
         Ok(receive.look(|half| half.spliced.bytes))
+    }
+
+    /// Waits until this socket is not spliced any more, or until `limit` is over, and says how it stands
+    /// then.
+    #[must_use]
+    pub fn wait_spliced(&self, limit: Option<Duration>) -> SpliceState {
+        // A limit beyond what the clock can count is none.
+        let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
+        let patience = Patience::Until(deadline);
+        if let Ok(mut turn) = self.shared().receive.turn(patience) {
+            while turn.spliced.is_active() && turn.wait(usize::MAX, patience).is_ok() {}
+        }
+        self.splice_state()
     }
 
     /// What the splice from this socket has done, or the last one did.

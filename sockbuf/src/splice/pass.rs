@@ -186,7 +186,9 @@ fn amount(
     if all == 0 {
         return Err(Wait::Data);
     }
-    let mark = source.urgent().filter(|before| urgent_inline && *before < all);
+    let mark = source
+        .urgent()
+        .filter(|before| urgent_inline && *before < all);
     let wanted = mark.map_or(all, |before| before + 1);
     let extra = if mark.is_some() { URGENT_SPACE } else { 0 };
     let space = usize::try_from(drain.space().saturating_add(extra)).unwrap_or(0);

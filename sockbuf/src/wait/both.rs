@@ -30,6 +30,12 @@ impl<'a, A: Available, B: Available> Both<'a, A, B> {
         }
     }
 
+    /// What this call changes is no news for `waker`, whatever it watches.
+    pub(crate) fn unwatch(&mut self, waker: &Waker) {
+        self.first.state.for_change.forget(waker);
+        self.second.state.for_change.forget(waker);
+    }
+
     /// Lets go of both, and wakes those for whom there is enough now. Who watches is told of later
     /// changes only.
     pub(crate) fn end(self) {
