@@ -8,6 +8,7 @@
 //! | [`SockBuf`] | one stream of bytes, an urgent mark | TCP |
 //! | [`RecordBuf`] | records: address, control messages, data | datagrams, messages with an end |
 //! | [`Side`] | limits, low-water mark, whether it is shut | both |
+//! | [`Socket`], [`RecordSocket`] | two buffers, and those who wait for them | users; the protocol has a [`ProtocolEnd`] |
 //!
 //! ```text
 //!          drop_front / cut                                        append_stream / write
@@ -29,6 +30,8 @@
 //! - What is cut off is handed out, so that it can be freed in bulk and outside of a lock.
 //! - An offset is found from where an earlier read ended: sending goes on at the same cost in a buffer
 //!   of any length, and sending again does not disturb it.
+//! - Each direction of a socket has a lock of its own. Much is copied, and everything is freed, without it.
+//! - Only one who waits for as much as there is costs a wake, and only one.
 //! - Storage is filled from its front, so that the next small write finds room: 64 KB of limit take 64 KB
 //!   by writes of any size.
 
@@ -42,6 +45,8 @@ mod buf;
 mod compress;
 mod control;
 mod error;
+#[cfg(all(test, loom))]
+mod loom_tests;
 mod pressure;
 mod records;
 mod side;
@@ -59,6 +64,6 @@ pub use records::{OwnedRecord, Record, RecordBuf, Records};
 pub use side::{Held, RECEIVE_STEP, SB_MAX, STORAGE_PER_BYTE, Side, Sizing, reserve_both};
 pub use socket::{
     Buffer, Outgoing, Protocol, ProtocolEnd, ReceiveFlags, Received, RecordSocket, SendFlags,
-    Shutdown, Socket, SocketError, Unsent, Urgent, Waits,
+    Shutdown, Socket, SocketError, Unsent, Urgent, UserEnd, Waits,
 };
 pub use usage::StorageUse;

@@ -37,14 +37,20 @@ pub use records::{Outgoing, Received};
 use shared::Shared;
 use status::Status;
 
-/// A user's handle of a socket. Clones are handles of the same one; the protocol is told when the last is
-/// gone.
+/// What the user has of a socket: [`Socket`] or [`RecordSocket`]. Clones are handles of the same one; the
+/// protocol is told when the last is gone.
 #[derive(Debug)]
 #[doc(alias = "socket")]
-pub struct Socket<B: Buffer = SockBuf>(Arc<User<B>>);
+pub struct UserEnd<B: Buffer>(Arc<User<B>>);
+
+/// A socket whose data are a stream.
+#[doc(alias = "SOCK_STREAM")]
+pub type Socket = UserEnd<SockBuf>;
 
 /// A socket whose data are records: datagrams, or messages with an end.
-pub type RecordSocket = Socket<RecordBuf>;
+#[doc(alias = "SOCK_DGRAM")]
+#[doc(alias = "SOCK_SEQPACKET")]
+pub type RecordSocket = UserEnd<RecordBuf>;
 
 /// Gone with the user's last handle.
 #[derive(Debug)]
@@ -79,7 +85,7 @@ pub struct Waits {
     pub reader_wakes: u64,
 }
 
-impl<B: Buffer> Clone for Socket<B> {
+impl<B: Buffer> Clone for UserEnd<B> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
@@ -98,7 +104,7 @@ impl<B: Buffer> Drop for User<B> {
     }
 }
 
-impl<B: Buffer> Socket<B> {
+impl<B: Buffer> UserEnd<B> {
     /// A socket with these limits for sending and receiving, over `protocol`. Bytes that are sent go to
     /// mbufs of `set`. It is not connected yet.
     #[doc(alias = "socreate")]

@@ -5,7 +5,9 @@ use std::rc::Rc;
 
 use mbuf::{BufferSet, Mbuf, Packet};
 use mempool::backend::{FailAt, FailSwitch, Lifo};
-use sockbuf::{Message, RecordBuf, SockBuf, WriteError};
+use sockbuf::{
+    Message, RecordBuf, RecordSocket, SendFlags, Side, SockBuf, Socket, SocketError, WriteError,
+};
 
 /// A set without caches, and a switch for each of its pools.
 fn failing_set() -> (BufferSet, Vec<FailSwitch>) {
@@ -127,4 +129,91 @@ fn append_some_takes_no_byte_twice_and_loses_none() {
             sb.len() == space
         });
     }
+}
+
+/// A send whose memory runs out says how far it came; the next one goes on from there.
+#[test]
+fn send_loses_no_byte_when_memory_runs_out() {
+    let sizes: [&[usize]; 3] = [&[60_000], &[100; 60], &[9000, 30_000]];
+    for sizes in sizes {
+        let all = sizes.iter().sum::<usize>();
+        let data: Vec<u8> = (0..all).map(|i| (i % 251) as u8).collect();
+        each_failure(
+            "send",
+            |_| (),
+            |(), set| {
+                let socket = Socket::new(set, (Side::sending(1 << 20), Side::receiving(0)), ());
+                let end = socket.protocol_end();
+                end.connected();
+                let (mut done, mut failed) = (0, 0);
+                let mut ends = sizes.iter().scan(0, |at, size| {
+                    *at += size;
+                    Some(*at)
+                });
+                let mut until = ends.next().expect("one at least");
+                while done < data.len() {
+                    let before = end.with_send(|sb| (sb.len(), sb.charge()));
+                    match socket.send(&data[done..until], SendFlags::empty()) {
+                        Ok(n) => done += n,
+                        Err(SocketError::Alloc(_)) => {
+                            failed += 1;
+                            assert!(failed <= 1, "one is to fail");
+                            let after = end.with_send(|sb| (sb.len(), sb.charge()));
+                            assert_eq!(after, before, "unchanged");
+                        }
+                        Err(other) => panic!("{other}"),
+                    }
+                    if done == until {
+                        until = ends.next().unwrap_or(data.len());
+                    }
+                }
+                let mut got = vec![0; data.len()];
+                end.with_send(|sb| sb.copy_to(0, &mut got))
+                    .expect("all of it");
+                assert!(got == data);
+                failed == 0
+            },
+        );
+    }
+}
+
+#[test]
+fn send_of_a_packet_keeps_the_rest_when_memory_runs_out() {
+    each_failure("send_mbuf", packet, |data, set| {
+        let socket = Socket::new(set, (Side::sending(1500), Side::receiving(0)), ());
+        let end = socket.protocol_end();
+        end.connected();
+        let (mut got, mut rest, mut whole) = (Vec::new(), Some(data), true);
+        while let Some(packet) = rest.take() {
+            let result = socket.send_mbuf(packet, SendFlags::DONTWAIT);
+            end.with_send(|sb| {
+                let at = got.len();
+                got.resize(at + sb.len(), 0);
+                sb.copy_to(0, &mut got[at..]).expect("all of it");
+                sb.drop_front(sb.len()).expect("all of it");
+            });
+            if let Err(unsent) = result {
+                whole &= !matches!(unsent.error, SocketError::Alloc(_)) && unsent.sent == 1500;
+                rest = Some(unsent.rest);
+            }
+        }
+        assert!(got == [vec![1; 1448], vec![2; 100]].concat());
+        whole
+    });
+}
+
+#[test]
+fn send_of_a_record_is_whole_or_not_at_all() {
+    each_failure(
+        "send record",
+        |_| (),
+        |(), set| {
+            let socket = RecordSocket::new(set, (Side::sending(65536), Side::receiving(0)), ());
+            let end = socket.protocol_end();
+            end.connected();
+            let sent = socket.send(&[7; 3000], SendFlags::empty());
+            assert_eq!(end.with_send(|rb| rb.len()), sent.unwrap_or(0));
+            sent.is_ok()
+        },
+    );
 }

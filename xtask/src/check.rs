@@ -16,7 +16,7 @@ struct Step {
     must_report: Option<&'static str>,
 }
 
-const ALWAYS: [Step; 6] = [
+const ALWAYS: [Step; 8] = [
     Step {
         name: "format",
         environment: &[],
@@ -52,6 +52,21 @@ const ALWAYS: [Step; 6] = [
         must_report: None,
     },
     Step {
+        name: "lints of sockbuf with its features",
+        environment: &[],
+        arguments: &[
+            "clippy",
+            "--package",
+            "sockbuf",
+            "--all-features",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ],
+        must_report: None,
+    },
+    Step {
         name: "docs",
         environment: &[("RUSTDOCFLAGS", "-D warnings")],
         arguments: &["doc", "--workspace", "--no-deps"],
@@ -69,9 +84,15 @@ const ALWAYS: [Step; 6] = [
         arguments: &["test", "--package", "mbuf", "--all-features"],
         must_report: None,
     },
+    Step {
+        name: "tests of sockbuf with its features",
+        environment: &[],
+        arguments: &["test", "--package", "sockbuf", "--all-features"],
+        must_report: None,
+    },
 ];
 
-const LOOM: [Step; 2] = [
+const LOOM: [Step; 3] = [
     Step {
         name: "models of mempool (loom)",
         environment: LOOM_FLAGS,
@@ -82,6 +103,12 @@ const LOOM: [Step; 2] = [
         name: "models of mbuf (loom)",
         environment: LOOM_FLAGS,
         arguments: &["test", "--release", "--package", "mbuf", "--lib", "loom"],
+        must_report: None,
+    },
+    Step {
+        name: "models of sockbuf (loom)",
+        environment: LOOM_FLAGS,
+        arguments: &["test", "--release", "--package", "sockbuf", "--lib", "loom"],
         must_report: None,
     },
 ];
@@ -112,7 +139,7 @@ const TSAN: &[(&str, &str)] = &[
 /// Nightly, x86-64 Linux. The suppressions say what leaks on purpose and what std hides.
 const SANITIZERS: [Step; 3] = [
     Step {
-        name: "tests of mempool and mbuf under the address sanitizer",
+        name: "tests of mempool, mbuf and sockbuf under the address sanitizer",
         environment: &[
             ("RUSTFLAGS", "-Zsanitizer=address --cfg asan"),
             (
@@ -134,6 +161,8 @@ const SANITIZERS: [Step; 3] = [
             "mempool",
             "--package",
             "mbuf",
+            "--package",
+            "sockbuf",
             "--lib",
             "--tests",
         ],
@@ -158,7 +187,7 @@ const SANITIZERS: [Step; 3] = [
     },
     // Without the tests whose backends panic: std's printing of two panics at once is reported.
     Step {
-        name: "threads of mempool and mbuf under the thread sanitizer",
+        name: "threads of mempool, mbuf and sockbuf under the thread sanitizer",
         environment: TSAN,
         arguments: &[
             "+nightly",
@@ -169,6 +198,8 @@ const SANITIZERS: [Step; 3] = [
             "mempool",
             "--package",
             "mbuf",
+            "--package",
+            "sockbuf",
             "--test",
             "near",
             "--test",
@@ -187,6 +218,10 @@ const SANITIZERS: [Step; 3] = [
             "queue",
             "--test",
             "letting_go",
+            "--test",
+            "socket",
+            "--test",
+            "socket_threads",
         ],
         must_report: None,
     },

@@ -6,14 +6,14 @@
 use std::io::{IoSlice, IoSliceMut};
 use std::task::{Context, Poll};
 
-use super::Socket;
 use super::error::SocketError;
 use super::flags::{ReceiveFlags, SendFlags};
 use super::half::Buffer;
 use super::records::Outgoing;
 use super::sink;
 use super::source;
-use crate::records::{OwnedRecord, RecordBuf};
+use super::{RecordSocket, Socket, UserEnd};
+use crate::records::OwnedRecord;
 use crate::wait::{Available, Patience};
 
 /// What would have waited is pending.
@@ -24,7 +24,7 @@ fn poll<T>(result: Result<T, SocketError>) -> Poll<Result<T, SocketError>> {
     }
 }
 
-impl<B: Buffer> Socket<B> {
+impl<B: Buffer> UserEnd<B> {
     /// Whether a send would do something: there is as much space as the low-water mark says, or there is
     /// something to be told.
     #[doc(alias = "sowriteable")]
@@ -97,7 +97,7 @@ impl Socket {
     }
 }
 
-impl Socket<RecordBuf> {
+impl RecordSocket {
     /// As [`receive_record`](Self::receive_record), and pending where that would wait.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use crate::wait::{NotNow, Patience, Turn};
 /// How much more an urgent byte may take than there is space for.
 const URGENT_ALLOWANCE: isize = 1024;
 
-impl Socket<SockBuf> {
+impl Socket {
     /// Sends bytes: copies them into the send buffer, as many at a time as there is space for, and
     /// waits for more space in between. So a send of any length goes through, and sends of several
     /// threads do not mix.
@@ -156,7 +156,7 @@ impl Socket<SockBuf> {
 
 /// What is there between two waits.
 struct Pass<'a> {
-    socket: &'a Socket<SockBuf>,
+    socket: &'a Socket,
     turn: Turn<'a, Sending<SockBuf>>,
     urgent: bool,
     /// The protocol does not know yet of what was appended last.
@@ -196,11 +196,11 @@ impl Pass<'_> {
             return waited.map_err(|not_now| refused(not_now, left, space));
         }
         let now = left.min(usable);
-        let long = source.long(sb, now);
-        if long > 0 {
-            return Ok(self.copy_ahead(source, long, now - long)?);
+        match source.put_tail_of_long(sb, now) {
+            None => source.put(sb, now, &shared.set)?,
+            Some(0) => {}
+            Some(long) => return Ok(self.copy_ahead(source, long, now - long)?),
         }
-        source.put(sb, now, &shared.set)?;
         self.appended(source.left() > 0);
         Ok(())
     }
@@ -253,7 +253,7 @@ impl Pass<'_> {
     }
 }
 
-fn tell(socket: &Socket<SockBuf>, urgent: bool) {
+fn tell(socket: &Socket, urgent: bool) {
     let end = &socket.0.end;
     if urgent {
         end.0.protocol.send_urgent(end);

@@ -14,10 +14,11 @@ pub(super) trait Source {
     /// Bytes that are not in the buffer yet.
     fn left(&self) -> usize;
 
-    /// How many of the next `n` bytes are to be copied without the lock, before [`put`](Self::put).
-    fn long(&mut self, sb: &mut SockBuf, n: usize) -> usize {
+    /// If `n` bytes are so many that they should be copied without the lock: fills the last mbuf's
+    /// room with the first of them, and says how many of them are left.
+    fn put_tail_of_long(&mut self, sb: &mut SockBuf, n: usize) -> Option<usize> {
         let _ = (sb, n);
-        0
+        None
     }
 
     /// Copies the next `n` bytes to mbufs of their own. Fails only if not one could be copied.
@@ -84,10 +85,9 @@ impl Source for Slices<'_> {
         self.left + self.ready.as_ref().map_or(0, Packet::pkt_len)
     }
 
-    /// What the last mbuf has no room for, if it is much.
-    fn long(&mut self, sb: &mut SockBuf, n: usize) -> usize {
+    fn put_tail_of_long(&mut self, sb: &mut SockBuf, n: usize) -> Option<usize> {
         if n <= LONG || self.ready.is_some() {
-            return 0;
+            return None;
         }
         let mut left = n;
         while left > 0 {
@@ -99,7 +99,7 @@ impl Source for Slices<'_> {
                 break;
             }
         }
-        left
+        Some(left)
     }
 
     fn copy_ahead(&mut self, n: usize, set: &BufferSet) -> Result<(), AllocError> {
