@@ -200,6 +200,7 @@ pub(crate) fn copy_piece(
     }
     let mut m = if head { set.header()? } else { set.plain()? };
     m.refer_to(piece.seg, piece.at, piece.len);
+    m.set_hops(piece.seg.hops());
     copy.push_back(m);
     Ok(())
 }
@@ -224,6 +225,7 @@ fn copy_inline(
         {
             dst.copy_from_slice(&data[..n]);
         }
+        m.set_hops(piece.seg.hops());
         data = &data[n..];
         lead = 0;
         head = false;
@@ -243,6 +245,8 @@ pub(crate) fn bytes(
 ) -> Result<Mbuf, CopyError> {
     OutOfRange::check(offset, len, have)?;
     let mut m = set.header_with(lead.saturating_add(len))?;
+    let travelled = pieces(segments.clone(), offset, len).map(|piece| piece.seg.hops());
+    m.set_hops(travelled.max().unwrap_or(0));
     // Capacity was asked for, so neither can fail.
     if m.set_lead(lead).is_ok()
         && let Ok(dst) = m.append(len)

@@ -75,14 +75,41 @@ pub(crate) struct Fields {
     pub nsegs: u32,
     /// What a socket buffer is charged for this segment.
     pub charge: u32,
-    /// Start of the mbuf's own room, from the start of the header; [`PINNED`] when the room is not
-    /// in the element.
-    pub room_off: u16,
+    /// Where the mbuf's own room begins.
+    pub room: RoomStart,
+    /// How many sockets have passed the segment on.
+    pub hops: u8,
     pub flags: SegFlags,
 }
 
-/// In place of an offset: the room is where line 1 says.
-pub(crate) const PINNED: u16 = u16::MAX;
+/// Where an mbuf's own room begins: so many times 16 bytes behind the start of the header, or where
+/// line 1 says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
+pub(crate) struct RoomStart(u8);
+
+impl RoomStart {
+    /// What the room begins at a multiple of, bytes.
+    pub(crate) const UNIT: usize = 16;
+
+    /// Not in the element.
+    pub(crate) const PINNED: Self = Self(u8::MAX);
+
+    /// So far behind the start of the header: a multiple of the unit, less than 255 of them.
+    pub(crate) const fn at(offset: usize) -> Self {
+        assert!(offset.is_multiple_of(Self::UNIT) && offset / Self::UNIT < u8::MAX as usize);
+        Self((offset / Self::UNIT) as u8)
+    }
+
+    /// From the start of the header; `None` when it is not in the element.
+    #[inline(always)]
+    pub(crate) const fn offset(self) -> Option<usize> {
+        match self {
+            Self(u8::MAX) => None,
+            Self(units) => Some(units as usize * Self::UNIT),
+        }
+    }
+}
 
 /// The mbuf's own room. Written when the pool is made, and never again.
 #[derive(Clone, Copy)]

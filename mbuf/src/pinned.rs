@@ -1,7 +1,7 @@
 //! Pools whose mbufs have their rooms in memory of the caller's own, each in a slice of it for good.
 
 use crate::error::CreateError;
-use crate::header::PINNED;
+use crate::header::RoomStart;
 use crate::owner::RawVec;
 use crate::pool::{MbufPool, Room};
 use crate::private::PrivateArea;
@@ -133,7 +133,8 @@ impl MbufPool {
         let configure = |builder| configure(builder).private(owners);
         // A pool with too few is not handed out.
         let slice_of = |_, index| slices.get(index).copied().unwrap_or(NonNull::dangling());
-        let pool = Self::build(room, PrivateArea::default(), 0, PINNED, configure, slice_of)?;
+        let start = RoomStart::PINNED;
+        let pool = Self::build(room, PrivateArea::default(), 0, start, configure, slice_of)?;
         let needed = pool.raw().capacity();
         if needed > slices.len() {
             return Err(CreateError::TooFewSlices {

@@ -6,7 +6,7 @@ use crate::count::Count;
 use crate::error::{AllocError, Buffers, CreateError};
 use crate::free::raw::Slots;
 use crate::handle::Mbuf;
-use crate::header::{Fields, HEADER_LEN, Header, HeaderPtr, Home, SegFlags};
+use crate::header::{Fields, HEADER_LEN, Header, HeaderPtr, Home, RoomStart, SegFlags};
 use crate::history::{self, LifeEvent};
 use crate::packet::Packet;
 use crate::private::PrivateArea;
@@ -81,22 +81,23 @@ impl MbufPool {
         room.check()?;
         private.check()?;
         let inline = room.header.max(room.plain);
-        let room_off = HEADER_LEN + private.len();
+        let offset = HEADER_LEN + private.len();
         let own_room = |object: NonNull<u8>, _| {
             // SAFETY: elements are so much longer than their header.
-            unsafe { object.add(room_off) }
+            unsafe { object.add(offset) }
         };
-        Self::build(room, private, inline, room_off as u16, configure, own_room)
+        let start = RoomStart::at(offset);
+        Self::build(room, private, inline, start, configure, own_room)
     }
 
-    /// Makes a pool of elements with `inline` bytes behind header and private area, whose rooms are at
-    /// `room_off` or, if that is [`PINNED`](crate::header::PINNED), where `own_room` says (of an
-    /// element, and its index). The room has been checked.
+    /// Makes a pool of elements with `inline` bytes behind header and private area, whose rooms begin at
+    /// `start`, or, if that is not in the element, where `own_room` says (of an element, and its
+    /// index). Room and area have been checked.
     pub(crate) fn build(
         room: Room,
         private: PrivateArea,
         inline: usize,
-        room_off: u16,
+        start: RoomStart,
         configure: impl FnOnce(Builder) -> Builder,
         mut own_room: impl FnMut(NonNull<u8>, usize) -> NonNull<u8>,
     ) -> Result<Self, CreateError> {
@@ -117,7 +118,8 @@ impl MbufPool {
             capacity: room as u32,
             nsegs: 1,
             charge: charge as u32,
-            room_off,
+            room: start,
+            hops: 0,
             flags,
         };
         // Whatever builder comes back, possibly another one: headers and rooms need this much.

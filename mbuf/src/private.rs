@@ -2,7 +2,7 @@
 //! fields ([`FieldRegistry`](crate::FieldRegistry)) and tags.
 //!
 //! ```text
-//!  header │ flags 8 │ tag ids 4 │ used 2 │ fields 2 │ fields ....... │ ....... tags ◄─│ room
+//!  header │ flags 8 │ tag ids 4 │ used 2 │ units 2 │ fields ....... │ ....... tags ◄─│ room
 //! ```
 //!
 //! It is cleared when it is first written after an allocation, which therefore need not touch it,
@@ -11,15 +11,15 @@
 
 use crate::error::CreateError;
 use crate::handle::Mbuf;
-use crate::header::{Fields, HEADER_LEN, HeaderPtr, SegFlags};
+use crate::header::{Fields, HEADER_LEN, HeaderPtr, RoomStart, SegFlags};
 use crate::packet::Packet;
 use std::ptr::NonNull;
 
-/// What stands for "not in the element" in place of an offset of a room.
-const ELSEWHERE: u16 = u16::MAX;
-
 /// Bytes that fields and tags take at most, each.
 const MAX: usize = 1024;
+
+/// Both are a multiple of it, bytes.
+const UNIT: usize = 8;
 
 /// What an area that was not written reads as.
 static ZEROS: [u8; MAX] = [0; MAX];
@@ -37,11 +37,15 @@ pub struct PrivateArea {
 }
 
 impl PrivateArea {
-    /// Bytes between header and room.
+    /// Bytes between header and room: what was asked for and the 16 on top, rounded up to a multiple of
+    /// 16.
     pub fn len(self) -> usize {
         match self.fields.saturating_add(self.tags) {
             0 => 0,
-            room => room.saturating_add(HEAD_LEN),
+            room => match room.checked_next_multiple_of(RoomStart::UNIT) {
+                Some(room) => room.saturating_add(HEAD_LEN),
+                None => usize::MAX,
+            },
         }
     }
 
@@ -52,7 +56,7 @@ impl PrivateArea {
 
     pub(crate) fn check(self) -> Result<(), CreateError> {
         for asked in [self.fields, self.tags] {
-            if asked % 8 != 0 || asked > MAX {
+            if asked % UNIT != 0 || asked > MAX {
                 return Err(CreateError::Private { asked, max: MAX });
             }
         }
@@ -71,7 +75,8 @@ impl PrivateArea {
             flags: 0,
             tag_ids: 0,
             tags_used: 0,
-            fields_len: self.fields as u16,
+            fields_units: (self.fields / UNIT) as u8,
+            tags_units: (self.tags / UNIT) as u8,
         };
         // SAFETY: by contract; headers are a multiple of 64 bytes long and elements aligned to 64.
         unsafe {
@@ -92,12 +97,18 @@ pub(crate) struct Head {
     pub tag_ids: u32,
     /// Bytes of tags, at the end of the area.
     pub tags_used: u16,
-    /// Bytes of fields behind this head. Written when the pool is made, and never again.
-    fields_len: u16,
+    /// Room for fields behind this head, and for tags behind those, in units of 8 bytes. Written when
+    /// the pool is made, and never again.
+    fields_units: u8,
+    tags_units: u8,
 }
 
 const HEAD_LEN: usize = size_of::<Head>();
 const _: () = assert!(HEAD_LEN == 16 && HEADER_LEN.is_multiple_of(align_of::<Head>()));
+
+/// The largest area can be said, and leaves the room where its start can be said.
+const _: RoomStart = RoomStart::at(HEADER_LEN + HEAD_LEN + 2 * MAX);
+const _: () = assert!(MAX / UNIT <= u8::MAX as usize);
 
 /// The area of a packet's first segment, for reading.
 pub(crate) struct Private<'a> {
@@ -118,10 +129,8 @@ pub(crate) struct PrivateMut<'a> {
 
 /// Bytes of area behind the header.
 fn len_of(fields: &Fields) -> usize {
-    match fields.room_off {
-        ELSEWHERE => 0,
-        off => (off as usize).saturating_sub(HEADER_LEN),
-    }
+    let offset = fields.room.offset();
+    offset.map_or(0, |offset| offset.saturating_sub(HEADER_LEN))
 }
 
 /// Fields and tags, to be wiped: where, and how many bytes.
@@ -145,8 +154,10 @@ unsafe fn parts(ptr: HeaderPtr) -> Option<(NonNull<Head>, usize, usize)> {
     unsafe {
         let room = len_of(ptr.fields()).checked_sub(HEAD_LEN)?;
         let head = ptr.0.cast::<u8>().add(HEADER_LEN).cast::<Head>();
-        let fields = ((*head.as_ptr()).fields_len as usize).min(room);
-        Some((head, fields, room - fields))
+        let units = |units: u8| units as usize * UNIT;
+        let fields = units((*head.as_ptr()).fields_units).min(room);
+        let tags = units((*head.as_ptr()).tags_units).min(room - fields);
+        Some((head, fields, tags))
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::cluster::StoragePtr;
 use crate::error::NoRoom;
 use crate::external::External;
-use crate::header::{Fields, HeaderPtr, PINNED, SegFlags};
+use crate::header::{Fields, HeaderPtr, SegFlags};
 use crate::kind::Kind;
 use crate::word;
 use std::marker::PhantomData;
@@ -80,12 +80,12 @@ impl<'a> Segment<'a> {
             Some(storage) if !fields.flags.contains(SegFlags::EXTERNAL) => storage.cluster().data(),
             // SAFETY: this segment holds a reference to the record while it is borrowed.
             Some(storage) => unsafe { storage.record().data() },
-            // SAFETY: the room lies `room_off` bytes behind the header, in the same element.
-            None if fields.room_off != PINNED => unsafe {
-                self.ptr.0.cast::<u8>().add(fields.room_off as usize)
+            None => match fields.room.offset() {
+                // SAFETY: the room lies so many bytes behind the header, in the same element.
+                Some(offset) => unsafe { self.ptr.0.cast::<u8>().add(offset) },
+                // SAFETY: the handle that is borrowed holds the element.
+                None => unsafe { self.ptr.home() }.room,
             },
-            // SAFETY: the handle that is borrowed holds the element.
-            None => unsafe { self.ptr.home() }.room,
         }
     }
 
@@ -227,6 +227,15 @@ impl<'a> Segment<'a> {
     #[inline]
     pub fn charge(self) -> usize {
         self.fields().charge as usize
+    }
+
+    /// How many sockets have passed this segment on to another connection, with
+    /// [`Mbuf::pass_on`](crate::Mbuf::pass_on). Copies have it too: those into one
+    /// storage the most of what is copied.
+    #[doc(alias = "ph_loopcnt")]
+    #[inline(always)]
+    pub fn hops(self) -> u8 {
+        self.fields().hops
     }
 
     /// In a chain: the position of its first byte.

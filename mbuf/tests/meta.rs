@@ -328,3 +328,54 @@ fn every_way_of_freeing_and_taking_is_noted() {
     let events: Vec<_> = set.header().unwrap().history().take(3).collect();
     assert_eq!(events, [Alloc, Free, Alloc]);
 }
+
+#[test]
+fn hops_are_each_segments_and_begin_at_0_with_each_allocation() {
+    let set = BufferSet::bsd_builder(8, 4)
+        .configure(|b| b.cache(0))
+        .build()
+        .unwrap();
+    let hops = |m: &Mbuf| m.segments().map(|seg| seg.hops()).collect::<Vec<_>>();
+    for _ in 0..3 {
+        let mut m = set.copy_in(&[1; 3000], 0).unwrap();
+        assert_eq!(hops(&m), [0]);
+        m.pass_on();
+        m.cat(set.copy_in(b"inline", 0).unwrap());
+        m.pass_on();
+        assert_eq!(hops(&m), [2, 1]);
+        let both = m.ref_copy(2000, 1003, &set).unwrap();
+        assert_eq!(
+            hops(&both),
+            [2, 1],
+            "by reference, and a copy of inline bytes"
+        );
+        let one = m.byte_copy(2000, 1003, 0, &set).unwrap();
+        assert_eq!(hops(&one), [2], "the most of those");
+        m.reset_header();
+        assert_eq!(hops(&m), [2, 1], "kept as the packet's header is reset");
+        for _ in 0..300 {
+            m.pass_on();
+        }
+        assert_eq!(hops(&m), [255, 255], "and not 0 again");
+    }
+    assert!(set.is_full());
+}
+
+#[test]
+fn passing_on_clears_what_every_segment_says() {
+    let set = set();
+    let mut rng = Rng::with_seed(2);
+    let said = Said::random(&mut rng);
+    let mut packets = [set.header().unwrap(), set.header().unwrap()];
+    packets.iter_mut().for_each(|m| said.say(m));
+    let [mut first, second] = packets;
+    first.cat(second);
+    first.pass_on();
+    let (first, second) = first.split_first();
+    assert_eq!(Said::of(&first), Said::default());
+    assert_eq!(
+        Said::of(&second.unwrap()),
+        Said::default(),
+        "it may head a packet now"
+    );
+}

@@ -23,6 +23,8 @@ use mbuf::{BufferSet, free_bulk};
 use crate::buf::SockBuf;
 use crate::records::RecordBuf;
 use crate::side::Side;
+use crate::splice::Spliced;
+use crate::sync::AtomicU32;
 use crate::wait::{Monitor, Patience};
 
 pub use error::{SocketError, Unsent};
@@ -117,12 +119,14 @@ impl<B: Buffer> UserEnd<B> {
             receive: Monitor::new(Receiving {
                 buf: B::with_side(receive),
                 urgent: Urgent::Inline,
+                spliced: Spliced::default(),
             }),
             status: Status::new(),
             options: Options::new(),
             set: set.clone(),
             needs_connection: protocol.needs_connection(),
             protocol: Box::new(protocol),
+            fed: AtomicU32::new(0),
         };
         let end = ProtocolEnd(Arc::new(shared));
         Self(Arc::new(User { end }))
@@ -144,7 +148,7 @@ impl<B: Buffer> UserEnd<B> {
         self.shared().options.patience(Way::Receive, dont_wait)
     }
 
-    fn shared(&self) -> &Shared<B> {
+    pub(crate) fn shared(&self) -> &Shared<B> {
         &self.0.end.0
     }
 

@@ -1,33 +1,42 @@
-//! Moving bytes from one socket buffer to another without copying them.
+//! Splicing: what one socket receives another one sends, without a user in between, and without copying.
+//!
+//! ```text
+//!    source                                                drain
+//!   ┌──────────────────┐        one pass          ┌──────────────────┐
+//!   │ receive buffer   │ ───── whole mbufs ─────► │ send buffer      │
+//!   └──────────────────┘                          └──────────────────┘
+//!     ▲ received(bytes)     told in this order      send / send_urgent ▼
+//! ```
+//!
+//! | part | is |
+//! |---|---|
+//! | [`pass`] | one pass, over two buffers and a small state: no lock, no clock, no thread |
+//! | [`Progress`] | that state: bytes moved, the most that may be, when it has been idle for too long |
+//! | [`Socket::splice`](crate::Socket::splice) | ties two sockets together until one of them ends, or the splice does |
+//! | [`Splicer`] | makes the passes: on a thread of its own, or whenever it is told to |
+//! | [`move_whole`] | the movement alone, for who needs nothing else |
+//!
+//! A splice ends when the source has no more, when the drain takes no more, after as many bytes as were
+//! asked for, when nothing moved for too long, when packets run in a circle, or by an error of
+//! either end. The count stays readable, and both sockets are the user's again.
 
-use crate::buf::SockBuf;
+mod gather;
+mod link;
+mod of_socket;
+mod options;
+mod pass;
+mod progress;
+mod splicer;
+mod take;
+mod verdict;
+mod whole;
 
-/// Moves whole mbufs from the front of `from` behind what `to` holds: no more than `max` bytes, no
-/// more than `to` has space for. Returns the bytes moved.
-///
-/// An mbuf that would go beyond either bound stays where it is, so the result may be 0 while both
-/// buffers could go on: the drain has to shrink first, or `max` is inside an mbuf.
-///
-/// ```
-/// use mbuf::BufferSet;
-/// use sockbuf::{splice, SockBuf};
-///
-/// let set = BufferSet::bsd(64, 8)?;
-/// let (mut received, mut to_send) = (SockBuf::new(65536), SockBuf::new(65536));
-/// received.write(&[7; 3000], &set)?;
-/// assert_eq!(splice::move_whole(&mut received, &mut to_send, usize::MAX), 3000);
-/// assert_eq!((received.len(), to_send.len()), (0, 3000));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[doc(alias = "somove")]
-pub fn move_whole(from: &mut SockBuf, to: &mut SockBuf, max: usize) -> usize {
-    let space = usize::try_from(to.space()).unwrap_or(0);
-    let before = from.len();
-    match from.take_whole(space.min(max)) {
-        Some(packet) => {
-            to.append_stream(packet);
-            before - from.len()
-        }
-        None => 0,
-    }
-}
+pub use gather::Gather;
+pub(crate) use link::Spliced;
+pub use of_socket::SpliceState;
+pub use options::SpliceOptions;
+pub use pass::{Ends, Step, Then, Wait, pass};
+pub use progress::Progress;
+pub use splicer::Splicer;
+pub use verdict::{End, SpliceError, Verdict};
+pub use whole::move_whole;

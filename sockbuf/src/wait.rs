@@ -5,6 +5,7 @@
 //! and once: it empties the count, so what changes before the waiters run finds nobody. Each
 //! says how much he waits for, so that one who needs much is not woken by every little.
 
+mod both;
 mod waiting;
 
 use std::ops::{Deref, DerefMut};
@@ -13,6 +14,7 @@ use std::time::Instant;
 
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
+pub(crate) use both::Both;
 use waiting::Waiting;
 
 /// What is waited for in a value.

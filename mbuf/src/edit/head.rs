@@ -57,7 +57,41 @@ impl Mbuf {
         from.reset_header();
     }
 
-    /// Clears what the header says of the packet; lengths and storage stay.
+    /// Says that the packet goes on to another connection: clears what each segment's header says, as
+    /// any may head a packet there, and counts one more of [`Segment::hops`]. Those stop at 255.
+    ///
+    /// Packets that run in a circle are known by it.
+    ///
+    /// ```
+    /// # let set = mbuf::BufferSet::bsd(64, 8)?;
+    /// use mbuf::Packet;
+    /// let mut m = set.copy_in(b"to and fro", 0)?;
+    /// m.set_vlan(Some(7));
+    /// m.pass_on();
+    /// m.pass_on();
+    /// assert_eq!((m.first().hops(), m.vlan()), (2, None));
+    /// assert_eq!(m.ref_copy(3, 3, &set)?.first().hops(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// [`Segment::hops`]: crate::Segment::hops
+    #[doc(alias = "ph_loopcnt")]
+    pub fn pass_on(&mut self) {
+        self.for_each_segment(|mut seg| {
+            let fields = seg.fields();
+            fields.flags.remove(OF_PACKET);
+            fields.hops = fields.hops.saturating_add(1);
+            true
+        });
+    }
+
+    /// Of the first segment.
+    #[inline]
+    pub(crate) fn set_hops(&mut self, hops: u8) {
+        self.first_raw().fields().hops = hops;
+    }
+
+    /// Clears what the header says of the packet; lengths, storage and hops stay.
     #[doc(alias = "m_resethdr")]
     pub fn reset_header(&mut self) {
         self.first_raw().fields().flags.remove(OF_PACKET);

@@ -5,6 +5,8 @@ use std::io;
 use mbuf::{AllocError, Mbuf};
 use thiserror::Error;
 
+use crate::splice::Verdict;
+
 /// Why a call on a socket failed, or what the protocol said of the connection.
 ///
 /// Where some bytes went through before it happened, the call returns their number, and the next
@@ -91,6 +93,9 @@ pub enum SocketError {
     #[doc(alias = "EHOSTUNREACH")]
     #[error("host unreachable")]
     Unreachable,
+    /// A splice from this socket ended by its own rules.
+    #[error("splice ended: {0}")]
+    Spliced(#[from] Verdict),
     /// Any other error of a protocol, by the system's number.
     #[error("system error {0}")]
     Os(i32),
@@ -113,6 +118,9 @@ impl SocketError {
             Self::Refused => Kind::ConnectionRefused,
             Self::Aborted => Kind::ConnectionAborted,
             Self::Unreachable => Kind::HostUnreachable,
+            Self::Spliced(Verdict::Idle { .. }) => Kind::TimedOut,
+            Self::Spliced(Verdict::MaxReached { .. }) => Kind::FileTooLarge,
+            Self::Spliced(Verdict::Loop { .. }) => Kind::Other,
             Self::Os(number) => io::Error::from_raw_os_error(*number).kind(),
         }
     }

@@ -5,6 +5,7 @@ use mbuf::Mbuf;
 use crate::buf::SockBuf;
 use crate::records::RecordBuf;
 use crate::side::Side;
+use crate::splice::Spliced;
 use crate::wait::Available;
 
 mod sealed {
@@ -98,13 +99,15 @@ impl Buffer for RecordBuf {
 
 /// What the user appends to and the protocol sends from.
 #[derive(Debug)]
-pub(super) struct Sending<B>(pub(super) B);
+pub(crate) struct Sending<B>(pub(crate) B);
 
 /// What the protocol appends to and the user reads from.
 #[derive(Debug)]
-pub(super) struct Receiving<B> {
-    pub(super) buf: B,
-    pub(super) urgent: Urgent,
+pub(crate) struct Receiving<B> {
+    pub(crate) buf: B,
+    pub(crate) urgent: Urgent,
+    /// Where what is received goes, rather than to the user.
+    pub(crate) spliced: Spliced,
 }
 
 /// Where the byte is that was announced as urgent.

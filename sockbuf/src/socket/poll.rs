@@ -50,6 +50,9 @@ impl<B: Buffer> UserEnd<B> {
     pub fn poll_readable(&self, cx: &mut Context<'_>) -> Poll<()> {
         let shared = self.shared();
         let ready = shared.receive.poll(cx.waker(), |half| {
+            if half.spliced.is_active() {
+                return Some(usize::MAX);
+            }
             let need = half.buf.side().lowat().max(1);
             let told = shared.status.error().is_some();
             (half.available() < need && !told).then_some(need)

@@ -21,6 +21,13 @@ pub trait Protocol<B: Buffer = SockBuf>: Send + Sync {
         true
     }
 
+    /// Whether what is received over it may be passed on to another socket, and what another one received
+    /// be sent.
+    #[doc(alias = "PR_SPLICE")]
+    fn can_splice(&self) -> bool {
+        true
+    }
+
     /// There is more in the send buffer. While a user is about to append more at once, its
     /// [`more_to_come`](crate::Side::more_to_come) says so.
     #[doc(alias = "PRU_SEND")]
@@ -63,7 +70,7 @@ impl<B: Buffer> Protocol<B> for () {}
 /// A protocol that keeps one keeps the socket's buffers, and these keep the protocol: it should let
 /// go when it is told that the user [`closed`](Protocol::closed).
 #[derive(Debug)]
-pub struct ProtocolEnd<B: Buffer = SockBuf>(pub(super) Arc<Shared<B>>);
+pub struct ProtocolEnd<B: Buffer = SockBuf>(pub(crate) Arc<Shared<B>>);
 
 impl<B: Buffer> Clone for ProtocolEnd<B> {
     fn clone(&self) -> Self {
@@ -114,6 +121,12 @@ impl<B: Buffer> ProtocolEnd<B> {
     pub fn report(&self, error: SocketError) {
         self.0.status.report(error);
         self.0.wake_all();
+    }
+
+    /// The socket waits for connections and has none of its own.
+    #[doc(alias = "SO_ACCEPTCONN")]
+    pub fn listening(&self) {
+        self.0.status.set_listening();
     }
 
     /// A connection is being made.

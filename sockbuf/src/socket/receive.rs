@@ -183,6 +183,12 @@ impl Socket {
     ) -> Result<Option<usize>, SocketError> {
         let shared = self.shared();
         loop {
+            if turn.spliced.is_active() && left > 0 {
+                // Nothing is the user's until everybody is told to look.
+                let waited = turn.wait(usize::MAX, patience);
+                waited.map_err(|not_now| refused(not_now, left, 0))?;
+                continue;
+            }
             let sb = &turn.buf;
             let len = sb.len();
             let need = enough(sb, left, flags);

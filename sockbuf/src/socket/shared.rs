@@ -8,22 +8,25 @@ use super::half::{Buffer, Receiving, Sending};
 use super::options::Options;
 use super::protocol::Protocol;
 use super::status::Status;
+use crate::sync::AtomicU32;
 use crate::wait::Monitor;
 
 pub(crate) struct Shared<B: Buffer> {
-    pub(super) send: Monitor<Sending<B>>,
-    pub(super) receive: Monitor<Receiving<B>>,
-    pub(super) status: Status,
+    pub(crate) send: Monitor<Sending<B>>,
+    pub(crate) receive: Monitor<Receiving<B>>,
+    pub(crate) status: Status,
     pub(super) options: Options,
-    pub(super) set: BufferSet,
+    pub(crate) set: BufferSet,
     /// What the protocol said of itself.
-    pub(super) needs_connection: bool,
-    pub(super) protocol: Box<dyn Protocol<B>>,
+    pub(crate) needs_connection: bool,
+    pub(crate) protocol: Box<dyn Protocol<B>>,
+    /// 1 while a splice feeds the send buffer.
+    pub(crate) fed: AtomicU32,
 }
 
 impl<B: Buffer> Shared<B> {
     /// Something changed that concerns both directions.
-    pub(super) fn wake_all(&self) {
+    pub(crate) fn wake_all(&self) {
         self.send.wake_all();
         self.receive.wake_all();
     }

@@ -9,9 +9,10 @@ use crate::sync::{AtomicU32, Mutex, Ordering};
 const CONNECTED: u32 = 1;
 const CONNECTING: u32 = 2;
 const ERROR: u32 = 4;
+const LISTENING: u32 = 8;
 
 #[derive(Debug)]
-pub(super) struct Status {
+pub(crate) struct Status {
     word: AtomicU32,
     error: Mutex<Option<SocketError>>,
 }
@@ -33,22 +34,30 @@ impl Status {
         self.word.fetch_or(CONNECTING, Ordering::AcqRel);
     }
 
+    pub(super) fn set_listening(&self) {
+        self.word.fetch_or(LISTENING, Ordering::AcqRel);
+    }
+
+    pub(crate) fn is_listening(&self) -> bool {
+        self.word.load(Ordering::Acquire) & LISTENING != 0
+    }
+
     pub(super) fn set_disconnected(&self) {
         self.word
             .fetch_and(!(CONNECTED | CONNECTING), Ordering::AcqRel);
     }
 
-    pub(super) fn is_connected(&self) -> bool {
+    pub(crate) fn is_connected(&self) -> bool {
         self.word.load(Ordering::Acquire) & CONNECTED != 0
     }
 
     /// Connected, or about to be.
-    pub(super) fn has_peer(&self) -> bool {
+    pub(crate) fn has_peer(&self) -> bool {
         self.word.load(Ordering::Acquire) & (CONNECTED | CONNECTING) != 0
     }
 
     /// An error to be told to whoever calls next. An earlier one that nobody was told is replaced.
-    pub(super) fn report(&self, error: SocketError) {
+    pub(crate) fn report(&self, error: SocketError) {
         let mut slot = self.error.lock();
         *slot = Some(error);
         self.word.fetch_or(ERROR, Ordering::Release);
@@ -74,7 +83,7 @@ impl Status {
 
     /// The error, which stays.
     #[inline]
-    pub(super) fn error(&self) -> Option<SocketError> {
+    pub(crate) fn error(&self) -> Option<SocketError> {
         if self.has_error() {
             *self.error.lock()
         } else {

@@ -68,6 +68,15 @@ impl Waiting {
         }
     }
 
+    /// This one is not to be told any more. What it needed stays noted, as in [`leave`](Self::leave).
+    pub(super) fn forget(&mut self, waker: &Waker) {
+        let Tasks { first, others } = &mut self.tasks;
+        others.retain(|known| !known.will_wake(waker));
+        if first.as_ref().is_some_and(|known| known.will_wake(waker)) {
+            *first = others.pop();
+        }
+    }
+
     /// Counts everybody out if there is enough for one of them. The wake is to be fired without the lock.
     #[inline]
     pub(super) fn wake(&mut self, available: usize) -> Wake {

@@ -20,7 +20,8 @@ const PATIENCE: usize = 10_000;
 pub(super) enum Carry {
     /// Hands it on as it is.
     Whole,
-    /// Copies it into a receive buffer, as a card would.
+    /// Copies it into a receive buffer, as a card would. Only peers are compared with that.
+    #[cfg_attr(not(feature = "peers"), expect(dead_code))]
     Copied,
 }
 
