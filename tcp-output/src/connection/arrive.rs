@@ -16,11 +16,13 @@ impl<P: CopyPolicy, C: CongestionControl> Connection<P, C> {
     /// whatever comes of it. Output follows.
     #[doc(alias = "tcp_input")]
     pub fn on_segment(&mut self, segment: &Incoming, packet: Mbuf, now: Time) -> Events {
-        match self.state() {
+        let events = match self.state() {
             State::Closed | State::Listen => Events::UNWANTED,
             State::SynSent => self.on_answer(segment, packet, now),
             _ => self.on_known(*segment, packet, now),
-        }
+        };
+        self.debug_check();
+        events
     }
 
     /// We have sent a SYN.
@@ -143,33 +145,30 @@ impl<P: CopyPolicy, C: CongestionControl> Connection<P, C> {
     fn take_acknowledgment(&mut self, segment: &Incoming, now: Time) -> Result<Events, Events> {
         let tcb = self.sender.tcb();
         let verdict = AckNumber::judge(segment.ack, tcb.una, tcb.send.max, tcb.max_wnd);
-        let mut events = Events::empty();
-        if !self.syn_acknowledged() {
-            if verdict != AckNumber::New {
-                return Err(Events::UNWANTED);
-            }
-            events = self.established(now);
-        } else if verdict == AckNumber::Absurd {
+        let opens = !tcb.state.synchronized();
+        if opens && verdict != AckNumber::New {
+            return Err(Events::UNWANTED);
+        }
+        if verdict == AckNumber::Absurd {
             self.challenge(now);
             return Err(Events::empty());
         }
-        let all = self.acknowledge(segment, now);
-        Ok(events | all)
+        let events = self.acknowledge(segment, now);
+        Ok(match opens {
+            true => events | self.established(now),
+            false => events,
+        })
     }
 
-    /// The peer has seen our SYN.
-    fn syn_acknowledged(&self) -> bool {
-        let tcb = self.sender.tcb();
-        tcb.una != tcb.iss
-    }
-
-    /// What is taken: the window that was offered, or the room there is if it is more.
+    /// What is taken: the window that was offered, or the room there is if it is more; nothing
+    /// behind a FIN.
     fn expected(&self) -> Expected {
         let rcv = &self.sender.tcb().rcv;
         let offered = rcv.nxt.distance(rcv.adv).max(0) as u32;
+        let before_fin = self.fin_at.map_or(u32::MAX, |at| at - rcv.nxt);
         Expected {
             nxt: rcv.nxt,
-            window: offered.max(rcv.space),
+            window: offered.max(rcv.space).min(before_fin),
         }
     }
 

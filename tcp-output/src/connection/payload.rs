@@ -7,6 +7,7 @@ use crate::flags::TcbFlags;
 use crate::input::{CongestionControl, Incoming, Kept};
 use crate::options::MAX_SACK_BLOCKS;
 use crate::policy::CopyPolicy;
+use crate::seq::Seq;
 use crate::state::State;
 use crate::time::Time;
 use crate::timer::{MAX_SEGMENT_LIFETIME, Timers};
@@ -45,13 +46,20 @@ impl<P: CopyPolicy, C: CongestionControl> Connection<P, C> {
         if let Some(data) = cut_out(segment, &kept, packet) {
             events |= self.take_data(segment, &kept, data, now);
         }
-        if kept.fin {
-            self.fin_at = Some(segment.seq + segment.payload_len());
+        let fin = segment.seq + segment.payload_len();
+        if kept.fin && self.ends_stream(fin) {
+            self.fin_at = Some(fin);
         }
         if self.fin_at == Some(self.tcb().rcv.nxt) {
             events |= self.take_fin(now);
         }
         events
+    }
+
+    /// Nothing has arrived from behind `fin`: a FIN in front of something is a lie, or that was.
+    fn ends_stream(&self, fin: Seq) -> bool {
+        let mut runs = self.queue.blocks();
+        self.tcb().rcv.nxt.leq(fin) && runs.all(|run| run.end.leq(fin))
     }
 
     fn take_data(&mut self, segment: &Incoming, kept: &Kept, data: Mbuf, now: Time) -> Events {
