@@ -51,6 +51,9 @@ bitflags! {
         /// The segment belongs to no connection: answer it with
         /// [`answer_with_reset`](crate::input::answer_with_reset).
         const UNWANTED = 0x40;
+        /// The segment is the SYN of a new connection between the same ends, and this one, which only
+        /// waited for strays, has made way: [`accept`](Connection::accept) it.
+        const REPLACED = 0x80;
     }
 }
 
@@ -109,6 +112,8 @@ pub struct Connection<P, C = Reno> {
     reset_due: bool,
     /// The user closed before the connection stood: a FIN follows as soon as it does.
     closing: bool,
+    /// Nobody will read what arrives.
+    left: bool,
 }
 
 impl<P: CopyPolicy> Connection<P> {
@@ -200,6 +205,7 @@ impl<P: CopyPolicy, C: CongestionControl> Connection<P, C> {
             keep_alive: false,
             reset_due: false,
             closing: false,
+            left: false,
         }
     }
 
@@ -323,6 +329,14 @@ impl<P: CopyPolicy, C: CongestionControl> Connection<P, C> {
             Some(Expired::DelayedAck) | None => {}
         }
         Events::empty()
+    }
+
+    /// The path takes packets of `mtu` bytes at most, as a router on it reports: segments become
+    /// smaller, and what is outstanding goes again with the next output. Says whether that changed
+    /// anything. Whether the report quotes a segment of ours is for the caller to judge.
+    #[doc(alias = "tcp_mtudisc")]
+    pub fn on_path_mtu(&mut self, mtu: u32) -> bool {
+        self.state().synchronized() && self.sender.tcb_mut().shrink_to(mtu)
     }
 
     /// When the first timer expires, if one runs.

@@ -73,7 +73,10 @@ impl<P: CopyPolicy, C: CongestionControl> Connection<P, C> {
     /// The peer has all that we sent, our FIN included.
     fn fin_acknowledged(&mut self, now: Time) -> Events {
         match self.state() {
-            State::FinWait1 => self.sender.tcb_mut().state = State::FinWait2,
+            State::FinWait1 => {
+                self.sender.tcb_mut().state = State::FinWait2;
+                self.wait_for_fin(now);
+            }
             State::Closing => self.wait_for_strays(now),
             State::LastAck => return self.ended(),
             _ => {}

@@ -10,7 +10,7 @@ use crate::policy::CopyPolicy;
 use crate::seq::Seq;
 use crate::state::State;
 use crate::time::Time;
-use crate::timer::{MAX_SEGMENT_LIFETIME, Timers};
+use crate::timer::{MAX_IDLE, MAX_SEGMENT_LIFETIME, Timers};
 use crate::wire::TcpFlags;
 
 impl<P: CopyPolicy, C: CongestionControl> Connection<P, C> {
@@ -44,11 +44,17 @@ impl<P: CopyPolicy, C: CongestionControl> Connection<P, C> {
         }
         let mut events = Events::empty();
         if let Some(data) = cut_out(segment, &kept, packet) {
+            if self.left {
+                self.reset_due = true;
+                return self.ended();
+            }
             events |= self.take_data(segment, &kept, data, now);
         }
         let fin = segment.seq + segment.payload_len();
         if kept.fin && self.ends_stream(fin) {
             self.fin_at = Some(fin);
+            // Out of order it is answered at once, as data is.
+            self.owe_ack();
         }
         if self.fin_at == Some(self.tcb().rcv.nxt) {
             events |= self.take_fin(now);
@@ -122,6 +128,13 @@ impl<P: CopyPolicy, C: CongestionControl> Connection<P, C> {
             time_wait: Some(now + 2 * MAX_SEGMENT_LIFETIME),
             ..Timers::default()
         };
+    }
+
+    /// The peer's FIN is all that is missing: without anybody to read it is not waited for for ever.
+    pub(super) fn wait_for_fin(&mut self, now: Time) {
+        if self.left {
+            self.sender.tcb_mut().timers.fin_wait2 = Some(now + MAX_IDLE);
+        }
     }
 
     fn peer_may_send(&self) -> bool {
