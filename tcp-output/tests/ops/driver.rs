@@ -24,6 +24,10 @@ impl Source<'_> {
         (0..4).fold(0, |word, _| word << 8 | u32::from(self.byte()))
     }
 
+    fn one_in(&mut self, n: u8) -> bool {
+        self.byte().is_multiple_of(n)
+    }
+
     /// A number below `n`, which is not 0.
     fn below(&mut self, n: u32) -> u32 {
         (u32::from(self.byte()) << 8 | u32::from(self.byte())) % n
@@ -145,7 +149,7 @@ impl<'s> World<'s> {
     }
 
     fn step(&mut self, source: &mut Source<'_>) {
-        if self.tcp.state() == State::Closed && source.byte() % 4 == 0 {
+        if self.tcp.state() == State::Closed && source.one_in(4) {
             self.reopen(source);
         }
         match source.byte() % 16 {
@@ -163,14 +167,14 @@ impl<'s> World<'s> {
             13 => self.rare(source),
             _ => {}
         }
-        if source.byte() % 4 > 0 {
+        if !source.one_in(4) {
             self.output(source.byte());
         }
     }
 
     /// To the next timer, or anywhere.
     fn clock(&mut self, source: &mut Source<'_>) {
-        let next = self.tcp.next_timeout().filter(|_| source.byte() % 4 > 0);
+        let next = self.tcp.next_timeout().filter(|_| !source.one_in(4));
         self.now = next
             .unwrap_or(self.now + source.word() % 100_000)
             .max(self.now);
@@ -203,13 +207,13 @@ impl<'s> World<'s> {
         let ack = tcb.una + source.word() % (outstanding + 1);
         let ack = source.near(ack);
         let syn_sent = tcb.state == State::SynSent;
-        let odd = [0x01, 0x02, 0x04, 0x10, 0x20, 0x40, 0x80];
+        let odd = [0x01, 0x02, 0x04, 0x10, 0x20, 0x40, 0x80, 0x12];
         let usual = if syn_sent { 0x12 } else { 0x10 };
         let odd = odd.get(usize::from(source.byte() % 64)).copied();
         let flags = usual ^ odd.unwrap_or(0);
         let options = self.options(source);
         let len = source.below(1600) * u32::from(source.byte() % 2);
-        let window = (source.below(65_536) * u32::from(source.byte() % 4 > 0)) as u16;
+        let window = (source.below(65_536) * u32::from(!source.one_in(4))) as u16;
         let bytes = self.encode(
             seq,
             ack,

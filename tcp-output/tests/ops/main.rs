@@ -19,7 +19,7 @@ impl Drop for Seed {
 fn whatever_the_bytes_say_no_rule_breaks() {
     let set = driver::pools();
     let mut tally = driver::Tally::default();
-    for seed in 0..400 {
+    for seed in 0..2000 {
         let _seed = Seed(seed);
         let mut rng = Rng::with_seed(seed);
         let decisions: Vec<u8> = std::iter::repeat_with(|| rng.u8(..)).take(6000).collect();
