@@ -9,6 +9,7 @@
 //! Nothing but [`poll_output`](Connection::poll_output) sends. Call it after each of the others.
 
 mod arrive;
+mod check;
 mod config;
 mod judge;
 mod payload;
@@ -50,6 +51,9 @@ bitflags! {
         /// The segment belongs to no connection: answer it with
         /// [`answer_with_reset`](crate::input::answer_with_reset).
         const UNWANTED = 0x40;
+        /// The segment is the SYN of a new connection between the same ends, and this one, which only
+        /// waited for strays, has made way: [`accept`](Connection::accept) it.
+        const REPLACED = 0x80;
     }
 }
 
@@ -108,6 +112,8 @@ pub struct Connection<P, C = Reno> {
     reset_due: bool,
     /// The user closed before the connection stood: a FIN follows as soon as it does.
     closing: bool,
+    /// Nobody will read what arrives.
+    left: bool,
 }
 
 impl<P: CopyPolicy> Connection<P> {
@@ -199,6 +205,7 @@ impl<P: CopyPolicy, C: CongestionControl> Connection<P, C> {
             keep_alive: false,
             reset_due: false,
             closing: false,
+            left: false,
         }
     }
 
@@ -218,20 +225,23 @@ impl<P: CopyPolicy, C: CongestionControl> Connection<P, C> {
             return Ok(Sent::default());
         }
         let sent = if std::mem::take(&mut self.force) {
-            self.sender.output_forced(&self.snd, set, now, out)?
+            self.sender.output_forced(&self.snd, set, now, out)
         } else if std::mem::take(&mut self.keep_alive) {
-            self.sender.keep_alive(&self.snd, set, now, out)?
+            self.sender.keep_alive(&self.snd, set, now, out)
         } else if let Some(resend) = self.resend.take() {
-            self.send_again(resend, set, now, out)?
+            self.send_again(resend, set, now, out)
         } else {
-            self.send_within_limits(set, now, out)?
+            self.send_within_limits(set, now, out)
         };
-        if sent.packets > 0 {
-            let tcb = self.sender.tcb_mut();
-            tcb.timers.delayed_ack = None;
-            self.last_ack_sent = tcb.rcv.nxt;
+        // What left before output was stopped has told the peer as well.
+        let packets = sent
+            .as_ref()
+            .map_or_else(|stopped| stopped.packets, |all| all.packets);
+        if packets > 0 {
+            self.last_ack_sent = self.tcb().rcv.nxt;
         }
-        Ok(sent)
+        self.debug_check();
+        sent
     }
 
     /// The first two duplicate acknowledgments let a new segment out each, so that there are enough
@@ -268,18 +278,21 @@ impl<P: CopyPolicy, C: CongestionControl> Connection<P, C> {
         out: &mut impl Output,
     ) -> Result<Sent, SendError> {
         let tcb = self.sender.tcb_mut();
-        let (nxt, cwnd) = (tcb.send.nxt, tcb.send.cwnd);
+        let (nxt, cwnd, opd) = (tcb.send.nxt, tcb.send.cwnd, tcb.max_opd());
         if resend == Resend::First {
             tcb.send.nxt = tcb.una;
             tcb.send.cwnd = tcb.max_segment();
         }
         let sent = self.sender.output(&self.snd, set, now, out);
         let tcb = self.sender.tcb_mut();
-        tcb.send.nxt = tcb.send.nxt.max(nxt);
-        if sent.is_ok() {
-            tcb.send.cwnd = cwnd;
-        } else {
-            self.resend = Some(resend);
+        // A path that turned out to be narrower took none of what is outstanding: all of it goes again.
+        if tcb.max_opd() == opd {
+            tcb.send.nxt = tcb.send.nxt.max(nxt);
+        }
+        match sent {
+            // It did not leave. The window stays as output closed it.
+            Err(stopped) if !stopped.cause.counts_as_sent() => self.resend = Some(resend),
+            _ => tcb.send.cwnd = cwnd,
         }
         sent
     }
@@ -288,28 +301,42 @@ impl<P: CopyPolicy, C: CongestionControl> Connection<P, C> {
     /// [`next_timeout`](Self::next_timeout) says when to call.
     pub fn on_timer(&mut self, now: Time) -> Events {
         let mut events = Events::empty();
-        loop {
-            let tcb = self.sender.tcb_mut();
-            let flight = tcb.flight_limit();
-            let Some(expired) = tcb.on_timer(now) else {
-                return events;
-            };
-            match expired {
-                Expired::Retransmit => {
-                    let control = &mut self.control;
-                    tcb.congest(|window| control.on_timeout(window, flight));
-                    self.resend = None;
-                }
-                Expired::Persist => self.force = true,
-                Expired::DelayedAck => {}
-                Expired::KeepAlive => self.keep_alive = true,
-                Expired::GiveUp => {
-                    self.reset_due = true;
-                    events |= self.ended();
-                }
-                Expired::Closed => events |= self.ended(),
-            }
+        while self.next_timeout().is_some_and(|at| at <= now) {
+            events |= self.on_one_timer(now);
         }
+        self.debug_check();
+        events
+    }
+
+    fn on_one_timer(&mut self, now: Time) -> Events {
+        let tcb = self.sender.tcb_mut();
+        let (cwnd, ssthresh, flight) = (tcb.send.cwnd, tcb.ssthresh, tcb.flight_limit());
+        match tcb.on_timer(now) {
+            Some(Expired::Retransmit) => {
+                // The algorithm is shown the window that was too much.
+                (tcb.send.cwnd, tcb.ssthresh) = (cwnd, ssthresh);
+                let control = &mut self.control;
+                tcb.congest(|window| control.on_timeout(window, flight));
+                self.resend = None;
+            }
+            Some(Expired::Persist) => self.force = true,
+            Some(Expired::KeepAlive) => self.keep_alive = true,
+            Some(Expired::GiveUp) => {
+                self.reset_due = true;
+                return self.ended();
+            }
+            Some(Expired::Closed) => return self.ended(),
+            Some(Expired::DelayedAck) | None => {}
+        }
+        Events::empty()
+    }
+
+    /// The path takes packets of `mtu` bytes at most, as a router on it reports: segments become
+    /// smaller, and what is outstanding goes again with the next output. Says whether that changed
+    /// anything. Whether the report quotes a segment of ours is for the caller to judge.
+    #[doc(alias = "tcp_mtudisc")]
+    pub fn on_path_mtu(&mut self, mtu: u32) -> bool {
+        self.state().synchronized() && self.sender.tcb_mut().shrink_to(mtu)
     }
 
     /// When the first timer expires, if one runs.
@@ -343,6 +370,7 @@ impl<P: CopyPolicy, C: CongestionControl> Connection<P, C> {
         (tcb.send.rexmt, tcb.send.persist) = (None, None);
         tcb.timers = Timers::default();
         tcb.scoreboard.clear();
+        (self.force, self.keep_alive, self.resend) = (false, false, None);
         self.queue.clear();
         drop(self.snd.take_all());
         Events::CLOSED

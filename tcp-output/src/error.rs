@@ -87,6 +87,14 @@ pub enum Cause {
     Output(#[from] OutputError),
 }
 
+impl Cause {
+    /// The packet left, or may have: only its acknowledgment, or the timer, tells.
+    pub(crate) fn counts_as_sent(&self) -> bool {
+        use OutputError::{Other, Unreachable};
+        matches!(self, Cause::Output(Other(_) | Unreachable))
+    }
+}
+
 /// Why a connection was given up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 pub enum Dropped {

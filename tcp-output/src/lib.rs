@@ -58,6 +58,7 @@ struct Readme;
 
 mod ack;
 pub mod build;
+mod check;
 pub mod checksum;
 mod commit;
 pub mod connection;
@@ -81,6 +82,7 @@ pub mod timer;
 pub mod wire;
 
 pub use ack::{Ack, AckEffect};
+pub use check::BrokenRule;
 pub use checksum::{ChecksumMode, PseudoLength};
 pub use decide::{Decision, Pass, Segment, SendView, decide};
 pub use endpoints::Endpoints;

@@ -181,7 +181,7 @@ impl Scoreboard {
     }
 }
 
-fn check(holes: &[Hole], last_sack: Seq, una: Seq, max: Seq) -> Result<(), BadHole> {
+pub(crate) fn check(holes: &[Hole], last_sack: Seq, una: Seq, max: Seq) -> Result<(), BadHole> {
     if holes.len() > MAX_HOLES {
         return Err(BadHole::Full { asked: holes.len() });
     }

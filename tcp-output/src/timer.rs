@@ -30,7 +30,7 @@ pub const MAX_SEGMENT_LIFETIME: u32 = 30_000;
 
 /// Silence after which a peer that does not answer probes is given up, ms.
 #[doc(alias = "tcp_maxidle")]
-const MAX_IDLE: u32 = KEEP_PROBES * KEEP_INTERVAL;
+pub(crate) const MAX_IDLE: u32 = KEEP_PROBES * KEEP_INTERVAL;
 
 /// Names a timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]

@@ -16,11 +16,13 @@ impl<P: CopyPolicy, C: CongestionControl> Connection<P, C> {
     /// whatever comes of it. Output follows.
     #[doc(alias = "tcp_input")]
     pub fn on_segment(&mut self, segment: &Incoming, packet: Mbuf, now: Time) -> Events {
-        match self.state() {
+        let events = match self.state() {
             State::Closed | State::Listen => Events::UNWANTED,
             State::SynSent => self.on_answer(segment, packet, now),
             _ => self.on_known(*segment, packet, now),
-        }
+        };
+        self.debug_check();
+        events
     }
 
     /// We have sent a SYN.
@@ -76,6 +78,9 @@ impl<P: CopyPolicy, C: CongestionControl> Connection<P, C> {
 
     /// The peer's SYN has been taken in before.
     fn on_known(&mut self, mut segment: Incoming, packet: Mbuf, now: Time) -> Events {
+        if self.makes_way_for(&segment, now) {
+            return Events::REPLACED | self.ended();
+        }
         if self.is_old_duplicate(&segment, now) {
             self.challenge(now);
             return Events::empty();
@@ -106,6 +111,20 @@ impl<P: CopyPolicy, C: CongestionControl> Connection<P, C> {
             Ok(events) => events | self.take_kept(&segment, kept, packet, now),
             Err(events) => events,
         }
+    }
+
+    /// Both sides are done, and a SYN comes that is no stray: its numbers, or its clock, are later
+    /// than those of this connection (RFC 1122, 4.2.2.13; RFC 6191).
+    fn makes_way_for(&self, segment: &Incoming, now: Time) -> bool {
+        let opening = TcpFlags::SYN | TcpFlags::ACK | TcpFlags::RST | TcpFlags::FIN;
+        if self.state() != State::TimeWait || segment.flags & opening != TcpFlags::SYN {
+            return false;
+        }
+        let clocks = segment.options.timestamps.zip(self.recent.at);
+        let later_clock = clocks.is_some_and(|(clocks, _)| {
+            clocks.value != self.recent.value && !self.recent.is_old(clocks.value, now)
+        });
+        later_clock || self.tcb().rcv.nxt.lt(segment.seq)
     }
 
     /// A retransmitted SYN while ours is not acknowledged is taken off its segment; what is without an
@@ -143,33 +162,30 @@ impl<P: CopyPolicy, C: CongestionControl> Connection<P, C> {
     fn take_acknowledgment(&mut self, segment: &Incoming, now: Time) -> Result<Events, Events> {
         let tcb = self.sender.tcb();
         let verdict = AckNumber::judge(segment.ack, tcb.una, tcb.send.max, tcb.max_wnd);
-        let mut events = Events::empty();
-        if !self.syn_acknowledged() {
-            if verdict != AckNumber::New {
-                return Err(Events::UNWANTED);
-            }
-            events = self.established(now);
-        } else if verdict == AckNumber::Absurd {
+        let opens = !tcb.state.synchronized();
+        if opens && verdict != AckNumber::New {
+            return Err(Events::UNWANTED);
+        }
+        if verdict == AckNumber::Absurd {
             self.challenge(now);
             return Err(Events::empty());
         }
-        let all = self.acknowledge(segment, now);
-        Ok(events | all)
+        let events = self.acknowledge(segment, now);
+        Ok(match opens {
+            true => events | self.established(now),
+            false => events,
+        })
     }
 
-    /// The peer has seen our SYN.
-    fn syn_acknowledged(&self) -> bool {
-        let tcb = self.sender.tcb();
-        tcb.una != tcb.iss
-    }
-
-    /// What is taken: the window that was offered, or the room there is if it is more.
+    /// What is taken: the window that was offered, or the room there is if it is more; nothing
+    /// behind a FIN.
     fn expected(&self) -> Expected {
         let rcv = &self.sender.tcb().rcv;
         let offered = rcv.nxt.distance(rcv.adv).max(0) as u32;
+        let before_fin = self.fin_at.map_or(u32::MAX, |at| at - rcv.nxt);
         Expected {
             nxt: rcv.nxt,
-            window: offered.max(rcv.space),
+            window: offered.max(rcv.space).min(before_fin),
         }
     }
 
@@ -198,5 +214,92 @@ impl<P: CopyPolicy, C: CongestionControl> Connection<P, C> {
         if self.challenges.allow(now) {
             self.owe_ack();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mbuf::BufferSet;
+
+    use super::*;
+    use crate::connection::Config;
+    use crate::policy::Reference;
+    use crate::{Endpoints, Sender, Tcb};
+
+    /// A connection in the middle of its life, with numbers of the test's.
+    fn old(state: State, una: Seq, iss: Seq) -> (BufferSet, Connection<Reference>) {
+        let ends = Endpoints::V4 {
+            source: [10, 0, 0, 1].into(),
+            dest: [10, 0, 0, 2].into(),
+            source_port: 1,
+            dest_port: 2,
+        };
+        let config = Config::default();
+        let mut tcp = Connection::connect(ends, &config, Reference, iss, Time(0)).expect("size");
+        let tcb = tcp.sender.tcb_mut();
+        (tcb.state, tcb.una, tcb.recover, tcb.up) = (state, una, una, una);
+        (tcb.send.nxt, tcb.send.max, tcb.wl2) = (una, una, una);
+        (tcb.wnd, tcb.max_wnd) = (60_000, 60_000);
+        (BufferSet::bsd(64, 8).expect("pools"), tcp)
+    }
+
+    fn ack(set: &BufferSet, tcp: &Connection<Reference>) -> (Incoming, Mbuf) {
+        let (ends, tcb) = (tcp.tcb().ends.reversed(), tcp.tcb());
+        let peer = Tcb::new(ends, 1460, TcbFlags::ACK_NOW, tcb.rcv.nxt, tcb.send.max);
+        let mut sender = Sender::new(peer.expect("size"), Reference)
+            .with_checksum(crate::ChecksumMode::Software);
+        let mut sent = None;
+        let mut out = |packet| {
+            sent = Some(packet);
+            Ok(())
+        };
+        let nothing = sockbuf::SockBuf::new(1);
+        sender
+            .output(&nothing, set, Time(0), &mut out)
+            .expect("buffers");
+        let packet = sent.expect("an acknowledgment");
+        (Incoming::parse(&packet).expect("right"), packet)
+    }
+
+    #[test]
+    fn fault_u2_the_number_of_our_syn_comes_again_after_4_gb() {
+        let (set, mut tcp) = old(State::CloseWait, Seq(77), Seq(77));
+        let (segment, packet) = ack(&set, &tcp);
+        assert_eq!(tcp.on_segment(&segment, packet, Time(5)), Events::empty());
+        assert_eq!(tcp.state(), State::CloseWait);
+        tcp.write(&[1; 10], &set).expect("space");
+        tcp.poll_output(&set, Time(5), &mut |_| Ok(()))
+            .expect("buffers");
+        let (segment, packet) = ack(&set, &tcp);
+        assert_eq!(tcp.on_segment(&segment, packet, Time(6)), Events::WRITABLE);
+        assert!(tcp.send_buffer().is_empty());
+        assert_eq!(tcp.state(), State::CloseWait);
+    }
+
+    #[test]
+    fn fault_u2_a_mark_echoed_long_ago_does_not_hide_the_next() {
+        let (set, mut tcp) = old(State::Established, Seq(0x7fff_0000), Seq(0));
+        tcp.echo_until = Seq(5);
+        tcp.sender.tcb_mut().flags |= TcbFlags::ECN;
+        write_a_segment(&set, &mut tcp);
+        let (segment, packet) = ack(&set, &tcp);
+        tcp.on_segment(&segment, packet, Time(6));
+        // On by half of all numbers.
+        let (tcb, una) = (tcp.sender.tcb_mut(), Seq(0x8000_1000));
+        (tcb.una, tcb.recover, tcb.up) = (una, una, una);
+        (tcb.send.nxt, tcb.send.max) = (una, una);
+        write_a_segment(&set, &mut tcp);
+        let (mut segment, packet) = ack(&set, &tcp);
+        segment.flags |= TcpFlags::ECE;
+        // Something must still be outstanding for an echo to be about it.
+        write_a_segment(&set, &mut tcp);
+        tcp.on_segment(&segment, packet, Time(6));
+        assert_eq!(tcp.tcb().send.cwnd, 8_760, "half of 17520");
+    }
+
+    fn write_a_segment(set: &BufferSet, tcp: &mut Connection<Reference>) {
+        tcp.write(&[1; 1460], set).expect("space");
+        let sent = tcp.poll_output(set, Time(5), &mut |_| Ok(()));
+        assert_eq!(sent.expect("buffers").packets, 1);
     }
 }

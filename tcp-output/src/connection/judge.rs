@@ -47,9 +47,11 @@ impl<P: CopyPolicy, C: CongestionControl> Connection<P, C> {
             window: 0,
             echo: segment.options.timestamps.map(|clocks| clocks.echo),
         };
-        let syn = u32::from(tcb.una == tcb.iss);
+        let syn = u32::from(!tcb.state.synchronized());
         let acked = (segment.ack - tcb.una - syn) as usize;
         let resend = tcb.on_new_ack(&arrived, &mut self.control, now);
+        // A number that nobody moves would lie ahead again after half of all numbers.
+        self.echo_until = self.echo_until.max(tcb.una);
         self.resend = resend.or(self.resend.filter(|_| tcb.in_recovery()));
         // One more than there are: our FIN.
         let fin_acked = acked > self.snd.len();
@@ -71,7 +73,10 @@ impl<P: CopyPolicy, C: CongestionControl> Connection<P, C> {
     /// The peer has all that we sent, our FIN included.
     fn fin_acknowledged(&mut self, now: Time) -> Events {
         match self.state() {
-            State::FinWait1 => self.sender.tcb_mut().state = State::FinWait2,
+            State::FinWait1 => {
+                self.sender.tcb_mut().state = State::FinWait2;
+                self.wait_for_fin(now);
+            }
             State::Closing => self.wait_for_strays(now),
             State::LastAck => return self.ended(),
             _ => {}

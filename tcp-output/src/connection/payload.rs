@@ -7,9 +7,10 @@ use crate::flags::TcbFlags;
 use crate::input::{CongestionControl, Incoming, Kept};
 use crate::options::MAX_SACK_BLOCKS;
 use crate::policy::CopyPolicy;
+use crate::seq::Seq;
 use crate::state::State;
 use crate::time::Time;
-use crate::timer::{MAX_SEGMENT_LIFETIME, Timers};
+use crate::timer::{MAX_IDLE, MAX_SEGMENT_LIFETIME, Timers};
 use crate::wire::TcpFlags;
 
 impl<P: CopyPolicy, C: CongestionControl> Connection<P, C> {
@@ -43,15 +44,28 @@ impl<P: CopyPolicy, C: CongestionControl> Connection<P, C> {
         }
         let mut events = Events::empty();
         if let Some(data) = cut_out(segment, &kept, packet) {
+            if self.left {
+                self.reset_due = true;
+                return self.ended();
+            }
             events |= self.take_data(segment, &kept, data, now);
         }
-        if kept.fin {
-            self.fin_at = Some(segment.seq + segment.payload_len());
+        let fin = segment.seq + segment.payload_len();
+        if kept.fin && self.ends_stream(fin) {
+            self.fin_at = Some(fin);
+            // Out of order it is answered at once, as data is.
+            self.owe_ack();
         }
         if self.fin_at == Some(self.tcb().rcv.nxt) {
             events |= self.take_fin(now);
         }
         events
+    }
+
+    /// Nothing has arrived from behind `fin`: a FIN in front of something is a lie, or that was.
+    fn ends_stream(&self, fin: Seq) -> bool {
+        let mut runs = self.queue.blocks();
+        self.tcb().rcv.nxt.leq(fin) && runs.all(|run| run.end.leq(fin))
     }
 
     fn take_data(&mut self, segment: &Incoming, kept: &Kept, data: Mbuf, now: Time) -> Events {
@@ -114,6 +128,13 @@ impl<P: CopyPolicy, C: CongestionControl> Connection<P, C> {
             time_wait: Some(now + 2 * MAX_SEGMENT_LIFETIME),
             ..Timers::default()
         };
+    }
+
+    /// The peer's FIN is all that is missing: without anybody to read it is not waited for for ever.
+    pub(super) fn wait_for_fin(&mut self, now: Time) {
+        if self.left {
+            self.sender.tcb_mut().timers.fin_wait2 = Some(now + MAX_IDLE);
+        }
     }
 
     fn peer_may_send(&self) -> bool {

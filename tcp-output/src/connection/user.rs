@@ -8,6 +8,7 @@ use super::{Connection, Events};
 use crate::input::CongestionControl;
 use crate::policy::CopyPolicy;
 use crate::state::State;
+use crate::time::Time;
 
 /// Nothing can be written.
 #[derive(Debug, Error)]
@@ -84,6 +85,23 @@ impl<P: CopyPolicy, C: CongestionControl> Connection<P, C> {
         };
         self.sender.tcb_mut().state = next;
         Events::empty()
+    }
+
+    /// The user is gone: this side sends no more, and nobody reads. Bytes that were not read, and
+    /// bytes that still arrive, reset the connection, since the peer could not learn otherwise that
+    /// they are lost (RFC 1122, 4.2.2.13). A peer that does not close in its turn is not waited for
+    /// longer than ten minutes of silence.
+    #[doc(alias = "soclose")]
+    pub fn leave(&mut self, now: Time) -> Events {
+        if !self.rcv.is_empty() {
+            return self.abort();
+        }
+        self.left = true;
+        let events = self.close();
+        if self.state() == State::FinWait2 {
+            self.wait_for_fin(now);
+        }
+        events
     }
 
     /// Ends the connection at once; a peer that knows of it is sent a reset.

@@ -20,7 +20,8 @@ pub(super) fn hole(tcb: &Tcb, first: bool, next: &mut SendState) -> Option<Cut> 
     // What is lost has left the network, and this segment takes its place there.
     let mss = tcb.max_segment();
     if tcb.una.lt(tcb.recover) {
-        next.cwnd = next.cwnd.saturating_sub(mss);
+        // Not down to nothing: a window that is closed is the peer's alone.
+        next.cwnd = next.cwnd.saturating_sub(mss).max(mss.min(next.cwnd));
     }
     Some(Cut {
         off: (hole.rxmit - tcb.una) as usize,

@@ -78,7 +78,7 @@ impl Tcb {
         now: Time,
     ) -> Option<Resend> {
         let acked = arrived.ack - self.una;
-        let opens = self.una == self.iss;
+        let opens = !self.state.synchronized();
         self.take_sample(arrived, now);
         self.una = arrived.ack;
         self.send.nxt = self.send.nxt.max(self.una);

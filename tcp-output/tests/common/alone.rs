@@ -32,17 +32,22 @@ impl Alone {
         Self::answered(config, TcpFlags::SYN | TcpFlags::ACK)
     }
 
-    /// As the peer's answer with these control bits leaves it.
-    pub fn answered(config: Config, flags: TcpFlags) -> Alone {
+    /// About to send its SYN.
+    pub fn asking(config: Config) -> Alone {
         let set = BufferSet::bsd(1024, 128).expect("pools");
         let tcp = Connection::connect(v4(), &config, Reference, Seq(99), Time(0)).expect("size");
-        let mut alone = Alone {
+        Alone {
             set,
             tcp,
             now: Time(0),
             window: 60_000,
             tos: 0,
-        };
+        }
+    }
+
+    /// As the peer's answer with these control bits leaves it.
+    pub fn answered(config: Config, flags: TcpFlags) -> Alone {
+        let mut alone = Alone::asking(config);
         alone.output();
         let syn = [TcpOption::MaxSegment(1460), TcpOption::SackPermitted];
         alone.arrive(PEER, Seq(100), flags, &syn, &[]);
