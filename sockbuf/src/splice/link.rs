@@ -179,6 +179,10 @@ impl Link {
 
     /// Both sockets are their users' again.
     fn finish(&self, end: End) {
+        // First, so that whoever sees the end finds it gone from the splicer.
+        if let Some(queue) = self.queue.upgrade() {
+            queue.remove(self.id);
+        }
         let (from, to) = (&*self.source.0, &*self.drain.0);
         let mut both = Both::lock(&from.receive, &to.send);
         let spliced = &mut both.first.value().spliced;
@@ -192,9 +196,6 @@ impl Link {
         both.end();
         from.wake_all();
         to.wake_all();
-        if let Some(queue) = self.queue.upgrade() {
-            queue.remove(self.id);
-        }
     }
 }
 
