@@ -16,7 +16,7 @@ struct Step {
     must_report: Option<&'static str>,
 }
 
-const ALWAYS: [Step; 8] = [
+const ALWAYS: [Step; 6] = [
     Step {
         name: "format",
         environment: &[],
@@ -37,25 +37,12 @@ const ALWAYS: [Step; 8] = [
         must_report: None,
     },
     Step {
-        name: "lints of mbuf with its features",
+        name: "lints of mbuf and sockbuf with their features",
         environment: &[],
         arguments: &[
             "clippy",
             "--package",
             "mbuf",
-            "--all-features",
-            "--all-targets",
-            "--",
-            "-D",
-            "warnings",
-        ],
-        must_report: None,
-    },
-    Step {
-        name: "lints of sockbuf with its features",
-        environment: &[],
-        arguments: &[
-            "clippy",
             "--package",
             "sockbuf",
             "--all-features",
@@ -79,15 +66,16 @@ const ALWAYS: [Step; 8] = [
         must_report: None,
     },
     Step {
-        name: "tests of mbuf with its features",
+        name: "tests of mbuf and sockbuf with their features",
         environment: &[],
-        arguments: &["test", "--package", "mbuf", "--all-features"],
-        must_report: None,
-    },
-    Step {
-        name: "tests of sockbuf with its features",
-        environment: &[],
-        arguments: &["test", "--package", "sockbuf", "--all-features"],
+        arguments: &[
+            "test",
+            "--package",
+            "mbuf",
+            "--package",
+            "sockbuf",
+            "--all-features",
+        ],
         must_report: None,
     },
 ];
