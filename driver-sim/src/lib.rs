@@ -39,6 +39,8 @@ mod remote;
 pub mod rx;
 mod segment;
 mod stats;
+#[cfg(all(feature = "tap", target_os = "linux"))]
+pub mod tap;
 mod tx;
 mod wire;
 
