@@ -171,7 +171,7 @@ fn requests_become_a_virtio_net_header() {
             m.set_offload(offload);
             assert_eq!(tap.send(&mut [Some(m)]), 1);
             let frame = got(&kernel).unwrap();
-            let l3 = u16::from(offload.l3_len);
+            let l3 = offload.l3_len;
             let gso = match (mss, v6) {
                 (0, _) => (1, 0, [0, 0, l3, 16]),
                 (_, false) => (1, 1, [header as u16, 1448, l3, 16]),
