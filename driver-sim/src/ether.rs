@@ -5,6 +5,31 @@
 
 use mbuf::{AllocError, BufferSet, Mbuf, NoRoom, Packet};
 
+/// What an Ethernet frame carries, as far as anybody here wants it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carried {
+    /// An IPv4 packet.
+    Ipv4,
+    /// An IPv6 packet.
+    Ipv6,
+    /// A question for an address, or an answer.
+    Arp,
+}
+
+/// A frame that nobody here wants. It is freed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotCarried {
+    /// Another Ethernet type.
+    #[error("Ethernet type {0:#06x}")]
+    Type(u16),
+    /// It ends within its header.
+    #[error("frame of {have} bytes, its header needs {HEADER_LEN}")]
+    Short {
+        /// Bytes there are.
+        have: usize,
+    },
+}
+
 /// Bytes of an Ethernet header without tags.
 pub const HEADER_LEN: usize = 14;
 
@@ -81,6 +106,43 @@ pub fn encap(m: Mbuf, addrs: EtherAddrs, set: &BufferSet) -> Result<Mbuf, (Mbuf,
         m.set_offload(ask);
     }
     Ok(m)
+}
+
+/// Takes the Ethernet header off a received frame. What was [said](Packet::received) of the frame
+/// stays said.
+///
+/// # Errors
+///
+/// [`NotCarried`]; the frame is freed then, all of its chain.
+///
+/// ```
+/// use driver_sim::ether::{Carried, NotCarried, decap};
+/// use mbuf::{BufferSet, Packet};
+///
+/// let set = BufferSet::standard(64, 16)?;
+/// let mut frame = [0; 60];
+/// frame[12..15].copy_from_slice(&[0x08, 0x00, 0x45]);
+/// let (carried, packet) = decap(set.copy_in(&frame, 0)?)?;
+/// assert_eq!((carried, packet.pkt_len()), (Carried::Ipv4, 46));
+/// frame[12] = 0x09;
+/// assert_eq!(decap(set.copy_in(&frame, 0)?).unwrap_err(), NotCarried::Type(0x0900));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias = "ether_input")]
+pub fn decap(frame: Mbuf) -> Result<(Carried, Mbuf), NotCarried> {
+    let mut frame = frame;
+    let have = frame.pkt_len();
+    let mut header = [0; HEADER_LEN];
+    if frame.copy_to(0, &mut header).is_err() || frame.trim_front(HEADER_LEN).is_err() {
+        return Err(NotCarried::Short { have });
+    }
+    let carried = match u16::from_be_bytes([header[12], header[13]]) {
+        0x0800 => Carried::Ipv4,
+        0x86dd => Carried::Ipv6,
+        0x0806 => Carried::Arp,
+        other => return Err(NotCarried::Type(other)),
+    };
+    Ok((carried, frame))
 }
 
 fn header_mbuf(

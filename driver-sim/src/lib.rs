@@ -15,6 +15,7 @@
 //! - [`TxConfig`] holds the limits: ring size, pieces per packet and bytes per piece, contiguous
 //!   headers, frame length, TSO, checksums, thresholds, free strategy.
 //! - [`Hardware`] does what [`mbuf::TxOffload`] asks for and sends real frames.
+//! - `tap`, with the feature of that name, is a Linux TAP device: frames to the kernel and back.
 //!
 //! It knows Ethernet, IP and TCP headers as hardware does, and nothing of connections.
 
@@ -39,6 +40,8 @@ mod remote;
 pub mod rx;
 mod segment;
 mod stats;
+#[cfg(all(feature = "tap", target_os = "linux"))]
+pub mod tap;
 mod tx;
 mod wire;
 

@@ -70,15 +70,15 @@ pub enum SegmentError {
 
 /// Where the headers of a packet lie, checked against the packet itself.
 #[derive(Debug, Clone, Copy)]
-struct Layout {
-    v6: bool,
+pub(crate) struct Layout {
+    pub(crate) v6: bool,
     l3: usize,
-    l4: usize,
-    payload: usize,
+    pub(crate) l4: usize,
+    pub(crate) payload: usize,
 }
 
 impl Layout {
-    fn of(packet: &[u8], ask: &TxOffload) -> Result<Self, SegmentError> {
+    pub(crate) fn of(packet: &[u8], ask: &TxOffload) -> Result<Self, SegmentError> {
         let l3 = usize::from(ask.l2_len);
         let l4 = l3 + usize::from(ask.l3_len);
         let payload = l4 + usize::from(ask.l4_len);
@@ -153,7 +153,7 @@ impl Layout {
         Ok(())
     }
 
-    fn check_tso(&self, packet: &[u8], ask: &TxOffload) -> Result<(), SegmentError> {
+    pub(crate) fn check_tso(&self, packet: &[u8], ask: &TxOffload) -> Result<(), SegmentError> {
         let (protocol, fragment) = match self.v6 {
             // Behind extension headers the protocol is not looked up.
             true if self.l4 - self.l3 > 40 => (TCP, 0),
@@ -187,7 +187,7 @@ impl Layout {
         self.sum_ip(frame);
     }
 
-    fn sum_ip(&self, frame: &mut [u8]) {
+    pub(crate) fn sum_ip(&self, frame: &mut [u8]) {
         put_u16(frame, self.l3 + 10, 0);
         let mut sum = Checksum::default();
         sum.add(&frame[self.l3..self.l4]);

@@ -247,6 +247,14 @@ pub(crate) fn run(flags: &CheckFlags) -> Result<(), Failure> {
             "not installed: apt-get install tshark; its test passes over itself without it",
         );
     }
+    // What the tests ask before they go on.
+    let tap = ["--net", "ip", "tuntap", "add", "probe", "mode", "tap"];
+    if !answers("unshare", &tap) {
+        skip(
+            "frames and TCP against the kernel over a TAP device",
+            "needs root, /dev/net/tun, iproute2 and util-linux; its tests pass over themselves without",
+        );
+    }
     if failed.is_empty() {
         return Ok(());
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 #[derive(Debug, Parser)]
 #[command(
@@ -25,6 +25,8 @@ pub(crate) enum Command {
     Bench(BenchFlags),
     /// Format, lints, docs, tests, models: what the continuous integration runs
     Check(CheckFlags),
+    /// Exchange TCP with the Linux kernel over a TAP device; takes root
+    Peer(PeerFlags),
 }
 
 /// Flags of `cargo xtask bench`.
@@ -62,6 +64,58 @@ pub(crate) struct CheckFlags {
     /// Also the slow ones: models under loom, sanitizers
     #[arg(long)]
     pub(crate) all: bool,
+}
+
+/// Flags of `cargo xtask peer`.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PeerFlags {
+    /// Bytes of each transfer; k, m and g stand for 2^10, 2^20 and 2^30
+    #[arg(long, value_name = "N", default_value = "256m", value_parser = byte_count)]
+    pub(crate) bytes: usize,
+    /// How the payload gets into packets
+    #[arg(long, value_name = "POLICY", default_value = "reference")]
+    pub(crate) policy: Policy,
+    /// Frames lost in the second half of the transfers, in percent, either way; 0: no such half
+    #[arg(long, value_name = "PERCENT", default_value = "1", value_parser = percent)]
+    pub(crate) loss: f64,
+    /// Ethernet frames of 1500 bytes, summed by ourselves: no virtio-net header, no TSO
+    #[arg(long)]
+    pub(crate) plain: bool,
+    /// Within the network namespace that the command has made
+    #[arg(long, hide = true)]
+    pub(crate) inside: bool,
+}
+
+/// Copy policies by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Policy {
+    Reference,
+    Copy,
+    Threshold,
+}
+
+/// `4096`, `64k`, `256m`, `1g`: at least 1, at most 2 GB, since it is held in memory.
+fn byte_count(text: &str) -> Result<usize, String> {
+    let wanted = || format!("'{text}' is not a number of bytes like 4096, 64k, 256m, up to 2g");
+    let (digits, shift) = match text.to_ascii_lowercase().chars().last() {
+        Some('k') => (&text[..text.len() - 1], 10),
+        Some('m') => (&text[..text.len() - 1], 20),
+        Some('g') => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    let n: usize = digits.parse().map_err(|_| wanted())?;
+    let bytes = n.checked_mul(1 << shift).ok_or_else(wanted)?;
+    (1..=2 << 30)
+        .contains(&bytes)
+        .then_some(bytes)
+        .ok_or_else(wanted)
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(percent) if (0.0..=50.0).contains(&percent) => Ok(percent),
+        _ => Err(format!("'{text}' is not a percentage from 0 to 50")),
+    }
 }
 
 fn two_cpus(text: &str) -> Result<(usize, usize), String> {
@@ -145,6 +199,25 @@ mod tests {
         assert_eq!(two_cpus("0,1"), Ok((0, 1)));
         for wrong in ["", "1", "1,1", "a,b", "0,1,2", "0,-1"] {
             assert!(two_cpus(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn byte_counts_have_units_and_bounds() {
+        assert_eq!(byte_count("4096"), Ok(4096));
+        assert_eq!(byte_count("4M"), Ok(4 << 20));
+        assert_eq!(byte_count("2g"), Ok(2 << 30));
+        for wrong in [
+            "",
+            "k",
+            "0",
+            "-1",
+            "3g",
+            "99999999999999999999g",
+            "1.5m",
+            "4ü",
+        ] {
+            assert!(byte_count(wrong).is_err(), "{wrong}");
         }
     }
 

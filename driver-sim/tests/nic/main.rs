@@ -11,4 +11,8 @@ mod remote;
 mod ring;
 mod rx;
 mod support;
+#[cfg(all(feature = "tap", target_os = "linux"))]
+mod tap;
+#[cfg(all(feature = "tap", target_os = "linux"))]
+mod tap_kernel;
 mod tshark;

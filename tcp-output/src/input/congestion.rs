@@ -94,8 +94,12 @@ pub trait CongestionControl {
     }
 
     /// Recovery is over with `outstanding` bytes in flight: no burst (RFC 6582, 3.2, step 3, case 1).
+    ///
+    /// Two segments at least: a single one would wait for the peer's delayed acknowledgment, and its
+    /// loss for the retransmission timer. BSD leaves one.
     fn on_recovered(&mut self, window: &mut CongestionWindow, outstanding: u32) {
-        let gentle = outstanding.saturating_add(window.max_segment);
+        let segment = window.max_segment;
+        let gentle = outstanding.max(segment).saturating_add(segment);
         window.cwnd = window.ssthresh.min(gentle);
     }
 
@@ -173,8 +177,12 @@ mod tests {
         assert_eq!(w.cwnd, 11584 - 2896 + 1448);
         Reno.on_partial_ack(&mut w, u32::MAX);
         assert_eq!(w.cwnd, 1448);
-        Reno.on_recovered(&mut w, 100);
-        assert_eq!(w.cwnd, 1548);
+        for outstanding in [0, 100, 1448] {
+            Reno.on_recovered(&mut w, outstanding);
+            assert_eq!(w.cwnd, 2896, "max(FlightSize, SMSS) + SMSS");
+        }
+        Reno.on_recovered(&mut w, 2000);
+        assert_eq!(w.cwnd, 3448);
         Reno.on_recovered(&mut w, 1 << 20);
         assert_eq!(w.cwnd, 7240);
     }

@@ -200,6 +200,6 @@ mod tests {
         let whole = Ack::new(Seq(14_480), 262_144);
         assert_eq!(tcb.on_new_ack(&whole, &mut Reno, Time(9)), None);
         assert!(!tcb.in_recovery() && tcb.send.rexmt.is_none());
-        assert_eq!(tcb.send.cwnd, 1448, "nothing is outstanding: no burst");
+        assert_eq!(tcb.send.cwnd, 2896, "nothing is outstanding: no burst");
     }
 }
