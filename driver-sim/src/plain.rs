@@ -202,6 +202,8 @@ impl<B: Backend> PlainQueue<B> {
     }
 
     /// Frees every packet that the device has reported as done; says how many.
+    ///
+    /// Packets behind the last report stay: see [`drain_all`](Self::drain_all).
     #[doc(alias = "rte_eth_tx_done_cleanup")]
     pub fn drain(&mut self) -> usize {
         let (size, interval) = (self.descriptors.len(), self.config.rs_interval);

@@ -67,7 +67,7 @@ pub enum Shutdown {
     /// Nothing is written any more.
     #[doc(alias = "SHUT_WR")]
     Write,
-    /// Neither.
+    /// Both: nothing is read or written any more.
     #[doc(alias = "SHUT_RDWR")]
     Both,
 }

@@ -16,7 +16,7 @@ mod payload;
 mod user;
 
 pub use config::{AcceptError, Config};
-pub use user::ClosedForWriting;
+pub use user::CannotWrite;
 
 use bitflags::bitflags;
 use mbuf::BufferSet;

@@ -25,23 +25,32 @@ fn moved(arguments: &[&str]) -> Option<String> {
     Some(text)
 }
 
-/// With and without offloads: 4 MB each way, and a part of them with 1 % of all frames lost.
+/// With and without offloads: 4 MB each way.
 #[test]
 fn four_megabytes_each_way_arrive_as_they_were() {
-    for (arguments, lossy) in [
-        (vec!["--bytes", "4m"], false),
-        (vec!["--bytes", "4m", "--plain", "--loss", "0"], false),
-        (vec!["--bytes", "64m", "--plain", "--policy", "copy"], true),
+    for arguments in [
+        vec!["--bytes", "4m", "--loss", "0"],
+        vec![
+            "--bytes", "4m", "--plain", "--loss", "0", "--policy", "copy",
+        ],
     ] {
         let Some(text) = moved(&arguments) else {
             return;
         };
-        let transfers = if arguments.contains(&"0") { 2 } else { 4 };
-        assert_eq!(text.matches("SHA-256 equal").count(), transfers, "{text}");
-        // Thousands of frames: none lost would be a wonder.
-        let lost = text.matches("frames lost").count();
-        assert!(!lossy || lost == 2, "{text}");
+        assert_eq!(text.matches("SHA-256 equal").count(), 2, "{text}");
     }
+}
+
+/// 4 MB each way, of which 1 % of all frames are lost.
+#[test]
+#[ignore = "waits for the kernel's timers, some seconds: cargo test -p xtask --test peer -- --ignored"]
+fn what_is_lost_is_sent_again_until_all_is_there() {
+    let Some(text) = moved(&["--bytes", "64m", "--plain"]) else {
+        return;
+    };
+    assert_eq!(text.matches("SHA-256 equal").count(), 4, "{text}");
+    // Thousands of frames: none lost would be a wonder.
+    assert_eq!(text.matches("frames lost").count(), 2, "{text}");
 }
 
 /// No interface of it is left, in our namespace or in one of its own.

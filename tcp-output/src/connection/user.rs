@@ -10,13 +10,14 @@ use crate::policy::CopyPolicy;
 use crate::state::State;
 use crate::time::Time;
 
-/// Nothing can be written.
-#[derive(Debug, Error)]
-pub enum ClosedForWriting {
+/// Nothing can be written, now or ever.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum CannotWrite {
     /// This side was closed, or there is no connection.
     #[error("no writing in state {0:?}")]
     State(State),
-    /// The send buffer took nothing.
+    /// The send buffer took nothing. Where that is [`WriteError::Full`], wait for
+    /// [`Events::WRITABLE`].
     #[error(transparent)]
     Buffer(#[from] WriteError),
 }
@@ -26,16 +27,16 @@ impl<P: CopyPolicy, C: CongestionControl> Connection<P, C> {
     /// Before the connection stands they wait.
     ///
     /// # Errors
-    /// [`ClosedForWriting`] when none were; nothing has changed then.
+    /// [`CannotWrite`] when none were; nothing has changed then.
     #[doc(alias = "sosend")]
-    pub fn write(&mut self, data: &[u8], set: &BufferSet) -> Result<usize, ClosedForWriting> {
+    pub fn write(&mut self, data: &[u8], set: &BufferSet) -> Result<usize, CannotWrite> {
         match self.state() {
             State::SynSent | State::SynReceived | State::Established | State::CloseWait
                 if !self.closing =>
             {
                 Ok(self.snd.write(data, set)?)
             }
-            state => Err(ClosedForWriting::State(state)),
+            state => Err(CannotWrite::State(state)),
         }
     }
 
@@ -69,7 +70,9 @@ impl<P: CopyPolicy, C: CongestionControl> Connection<P, C> {
         &self.rcv
     }
 
-    /// This side sends no more: a FIN follows what was written. Reading goes on.
+    /// This side sends no more: a FIN follows what was written. Reading goes on; for who is gone
+    /// altogether there is [`leave`](Self::leave). A connection whose SYN was not answered yet ends at
+    /// once, and what was written is lost.
     #[doc(alias = "shutdown")]
     #[doc(alias = "tcp_usrclosed")]
     pub fn close(&mut self) -> Events {
