@@ -108,7 +108,7 @@ pub fn free_bulk_with<P: Packet>(how: FreeStrategy, slots: &mut [Option<P>]) {
     // SAFETY: every `Some` owns one reference of a packet, which is given up here: `Slots` empties
     // the array whatever happens.
     unsafe {
-        if mempool::CHECKED && how != FreeStrategy::Each {
+        if mempool::CHECKED {
             for &ptr in slots.iter().flatten() {
                 history::note(ptr, LifeEvent::Free);
             }
@@ -128,7 +128,7 @@ pub fn free_bulk_with<P: Packet>(how: FreeStrategy, slots: &mut [Option<P>]) {
 unsafe fn free_each(slots: &[Option<HeaderPtr>], later: &mut Later) {
     for &ptr in slots.iter().flatten() {
         // SAFETY: the slot's reference is given up here.
-        unsafe { free_packet_with(ptr, later) };
+        unsafe { free_noted(ptr, later) };
     }
 }
 
@@ -170,6 +170,18 @@ pub(crate) unsafe fn free_packet_with(ptr: HeaderPtr, later: &mut Later) {
     // SAFETY: as in `free_packet`.
     unsafe {
         history::note(ptr, LifeEvent::Free);
+        free_noted(ptr, later);
+    }
+}
+
+/// [`free_packet_with`] for a packet whose history has it already.
+///
+/// # Safety
+/// As for [`free_packet`].
+#[inline]
+unsafe fn free_noted(ptr: HeaderPtr, later: &mut Later) {
+    // SAFETY: as in `free_packet`.
+    unsafe {
         let word = ptr.word().load();
         if word == word::resting_of(word) {
             ptr.fields().pool.put(ptr.0.cast());

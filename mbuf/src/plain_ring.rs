@@ -136,16 +136,15 @@ impl PlainRing {
     pub fn free_front(&mut self, count: usize) -> usize {
         let count = count.min(self.len);
         let straight = count.min(self.slots.len() - self.head);
-        let first = self.slots[self.head..].as_mut_ptr();
-        let second = self.slots.as_mut_ptr();
+        let (from, slots) = (self.head, self.slots.as_mut_ptr());
         // Given up first: should a pool's own backend unwind, they leak.
         self.head = self.index(count);
         self.len -= count;
         // SAFETY: `count` packets from the old head on, wrapping, which are no more in the ring. Those of
         // the second slice keep the pool alive while the first is put.
         unsafe {
-            plain::free(first.cast(), straight, self.pool);
-            plain::free(second.cast(), count - straight, self.pool);
+            plain::free(slots.add(from).cast(), straight, self.pool);
+            plain::free(slots.cast(), count - straight, self.pool);
         }
         count
     }

@@ -46,7 +46,8 @@ fn carried(empty: Segment<'_>, behind: Option<&Mbuf>, last: Option<Segment<'_>>)
     other.is_some_and(|other| other.kind() == empty.kind())
 }
 
-/// Whether the bytes of `seg` are to be copied behind those of `last`.
+/// Whether the bytes of `seg` are to be copied behind those of `last`. Not those that are to be wiped, nor
+/// away from the hops that they have made.
 fn takes(last: Segment<'_>, seg: Segment<'_>) -> bool {
     let size = match last.storage() {
         Storage::Inline => INLINE_SIZE,
@@ -55,5 +56,7 @@ fn takes(last: Segment<'_>, seg: Segment<'_>) -> bool {
     seg.len() <= size / 4
         && last.kind() == seg.kind()
         && !last.is_eor()
+        && !seg.is_wiped_on_free()
+        && last.hops() == seg.hops()
         && seg.len() <= last.tailroom()
 }

@@ -174,13 +174,18 @@ impl<B: Buffer> UserEnd<B> {
     /// Changes the limits of the send side, and wakes those for whom there is space then.
     pub fn with_send_side<R>(&self, act: impl FnOnce(&mut Side) -> R) -> R {
         let shared = self.shared();
-        shared.send.change(|half| act(half.0.side_mut()))
+        let result = shared.send.change(|half| act(half.0.side_mut()));
+        // What a sleeper needs may be another now.
+        shared.send.wake_all();
+        result
     }
 
     /// Changes the limits of the receive side.
     pub fn with_receive_side<R>(&self, act: impl FnOnce(&mut Side) -> R) -> R {
         let shared = self.shared();
-        shared.receive.change(|half| act(half.buf.side_mut()))
+        let result = shared.receive.change(|half| act(half.buf.side_mut()));
+        shared.receive.wake_all();
+        result
     }
 
     /// Who waits, and how often somebody was woken.

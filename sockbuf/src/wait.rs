@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
-pub(crate) use both::Both;
+pub(crate) use both::{Both, Wakes};
 use waiting::Waiting;
 
 /// What is waited for in a value.
@@ -94,6 +94,23 @@ impl<T: Available> Monitor<T> {
     pub(crate) fn wake_all(&self) {
         let wake = self.state.lock().for_change.wake(usize::MAX);
         wake.fire(&self.changed);
+    }
+
+    /// Sleeps while the value is as `still` says, and is woken only when everybody is. Takes no turn.
+    pub(crate) fn wait_while(&self, patience: Patience<'_>, still: impl Fn(&T) -> bool) {
+        let mut state = self.state.lock();
+        while still(&state.value) {
+            let woken = sleep(
+                &self.changed,
+                &mut state,
+                |state| &mut state.for_change,
+                usize::MAX,
+                patience,
+            );
+            if woken.is_err() {
+                return;
+            }
+        }
     }
 
     /// How often sleeping threads were woken, or tasks.

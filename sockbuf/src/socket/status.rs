@@ -26,8 +26,9 @@ impl Status {
     }
 
     pub(super) fn set_connected(&self) {
-        self.word.fetch_and(!CONNECTING, Ordering::AcqRel);
+        // In this order: at no time is there neither.
         self.word.fetch_or(CONNECTED, Ordering::AcqRel);
+        self.word.fetch_and(!CONNECTING, Ordering::AcqRel);
     }
 
     pub(super) fn set_connecting(&self) {

@@ -42,7 +42,9 @@ pub(super) fn gathered(packet: Mbuf, set: &BufferSet) -> Option<Mbuf> {
 
 /// A copy of `run` in one cluster; `None` when that is not worth it, or there is no cluster.
 fn merged(run: &Mbuf, set: &BufferSet) -> Option<Mbuf> {
-    let small = run.segments().all(|seg| seg.len() <= SMALL);
+    let small = run
+        .segments()
+        .all(|seg| seg.len() <= SMALL && !seg.is_wiped_on_free());
     if run.nsegs() < RUN || !small {
         return None;
     }

@@ -14,7 +14,7 @@ use super::verdict::End;
 use crate::buf::SockBuf;
 use crate::socket::{ProtocolEnd, Urgent};
 use crate::sync::{AtomicU32, Mutex, Ordering};
-use crate::wait::Both;
+use crate::wait::{Both, Wakes};
 
 /// How long a pass that lacked an mbuf waits before it tries again.
 const RETRY: Duration = Duration::from_millis(5);
@@ -97,7 +97,7 @@ impl Link {
         if state.ended {
             return;
         }
-        let mut step = self.pass(&mut state.progress, now);
+        let (mut step, tail, wakes) = self.pass(&mut state.progress, now);
         if let Then::Wait(_) = step.then
             && let Some(verdict) = state.progress.idle_at(now)
         {
@@ -106,7 +106,13 @@ impl Link {
         state.ended = matches!(step.then, Then::End(_));
         let deadline = state.progress.deadline();
         drop(state);
-        self.tell(&mut step);
+        wakes.fire();
+        let ending = match step.then {
+            Then::End(end) => Some(end),
+            Then::Again | Then::Wait(_) => None,
+        };
+        let told = Told { link: self, ending };
+        self.tell(&mut step, tail);
         match step.then {
             Then::Again => self.schedule(),
             Then::Wait(Wait::Memory) => self.wake_at(now + RETRY),
@@ -115,11 +121,14 @@ impl Link {
                     self.wake_at(deadline);
                 }
             }
-            Then::End(end) => self.finish(end),
+            Then::End(_) => {}
         }
+        drop(told);
     }
 
-    fn pass(self: &Arc<Self>, progress: &mut Progress, now: Instant) -> Step {
+    /// One pass under both locks; whether the drain held a tail back for more, which does not come; and
+    /// whom to wake.
+    fn pass(self: &Arc<Self>, progress: &mut Progress, now: Instant) -> (Step, bool, Wakes<'_>) {
         let (from, to) = (&*self.source.0, &*self.drain.0);
         let mut both = Both::lock(&from.receive, &to.send);
         let waker = Waker::from(Arc::clone(self));
@@ -133,6 +142,11 @@ impl Link {
         let received = both.first.value();
         let sent = &mut both.second.value().0;
         let step = pass(&mut received.buf, sent, ends, progress, now, &from.set);
+        // A tail that waits for more must not wait for what waits for it.
+        let tail = step.then != Then::Again && sent.side().more_to_come();
+        if tail {
+            sent.side_mut().set_more_to_come(false);
+        }
         received.spliced.bytes = progress.bytes();
         if let Then::Wait(wait) = step.then {
             let (data, space) = match wait {
@@ -143,13 +157,12 @@ impl Link {
             both.first.watch(data, &waker);
             both.second.watch(space, &waker);
         }
-        both.end();
-        step
+        (step, tail, both.unlock())
     }
 
     /// Tells the protocols what was moved: first that there is room, so that a window update goes out
     /// before the data.
-    fn tell(&self, step: &mut Step) {
+    fn tell(&self, step: &mut Step, tail: bool) {
         free_bulk(&mut [step.aside.take()]);
         let gone = step.moved + step.skipped;
         if gone > 0 {
@@ -157,7 +170,7 @@ impl Link {
         }
         if step.urgent {
             self.drain.0.protocol.send_urgent(&self.drain);
-        } else if step.moved > 0 {
+        } else if step.moved > 0 || tail {
             self.drain.0.protocol.send(&self.drain);
         }
     }
@@ -188,14 +201,35 @@ impl Link {
         let spliced = &mut both.first.value().spliced;
         spliced.link = None;
         spliced.end = Some(end);
-        both.second.value().0.side_mut().set_more_to_come(false);
+        let side = both.second.value().0.side_mut();
+        let held = side.more_to_come();
+        side.set_more_to_come(false);
         to.fed.store(0, Ordering::Release);
         if let Some(error) = end.error() {
             from.status.report(error);
         }
-        both.end();
+        both.unlock().fire();
         from.wake_all();
         to.wake_all();
+        if held {
+            to.protocol.send(&self.drain);
+        }
+    }
+}
+
+/// What comes after the protocols were told, also if one of them unwinds.
+struct Told<'a> {
+    link: &'a Arc<Link>,
+    ending: Option<End>,
+}
+
+impl Drop for Told<'_> {
+    fn drop(&mut self) {
+        match self.ending {
+            Some(end) => self.link.finish(end),
+            None if std::thread::panicking() => self.link.schedule(),
+            None => {}
+        }
     }
 }
 

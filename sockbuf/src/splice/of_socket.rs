@@ -96,9 +96,8 @@ impl Socket {
         // A limit beyond what the clock can count is none.
         let deadline = limit.and_then(|limit| Instant::now().checked_add(limit));
         let patience = Patience::Until(deadline);
-        if let Ok(mut turn) = self.shared().receive.turn(patience) {
-            while turn.spliced.is_active() && turn.wait(usize::MAX, patience).is_ok() {}
-        }
+        let receive = &self.shared().receive;
+        receive.wait_while(patience, |half| half.spliced.is_active());
         self.splice_state()
     }
 

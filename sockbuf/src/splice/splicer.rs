@@ -98,11 +98,7 @@ impl Splicer {
     /// Makes one pass of each splice that had something to do before. Returns how many those were.
     pub fn turn(&self, now: Instant) -> usize {
         let ready = self.queue.due_by(now);
-        for link in &ready {
-            link.taken();
-            link.run(now);
-        }
-        ready.len()
+        self.queue.run(ready, || now)
     }
 
     /// When [`turn`](Self::turn) will have something to do even if nothing happens until then.
@@ -186,11 +182,24 @@ impl Queue {
         drop(gone);
     }
 
-    /// All that are ready, or whose time has come.
-    fn due_by(&self, now: Instant) -> VecDeque<Arc<Link>> {
+    /// How many are ready, or their time has come.
+    fn due_by(&self, now: Instant) -> usize {
         let mut state = self.state.lock();
         state.expire(now);
-        std::mem::take(&mut state.ready)
+        state.ready.len()
+    }
+
+    /// Makes a pass of each of the first `ready`; says how many those were. They are taken out one by
+    /// one, so that a protocol that unwinds keeps nobody else from his turn.
+    fn run(&self, ready: usize, now: impl Fn() -> Instant) -> usize {
+        for done in 0..ready {
+            let Some(link) = self.state.lock().ready.pop_front() else {
+                return done;
+            };
+            link.taken();
+            link.run(now());
+        }
+        ready
     }
 
     fn stop(&self) {
@@ -199,23 +208,24 @@ impl Queue {
     }
 
     fn clear(&self) {
-        let all = std::mem::take(&mut *self.state.lock());
+        let mut state = self.state.lock();
+        let stop = state.stop;
+        let all = std::mem::take(&mut *state);
+        state.stop = stop;
+        drop(state);
         drop(all);
     }
 
     /// What the thread does.
     fn work(&self) {
         while let Some(ready) = self.wait() {
-            for link in &ready {
-                link.taken();
-                link.run(Instant::now());
-            }
+            self.run(ready, Instant::now);
             thread::yield_now();
         }
     }
 
-    /// Sleeps until something is ready; `None` when it is to stop.
-    fn wait(&self) -> Option<VecDeque<Arc<Link>>> {
+    /// Sleeps until something is ready, and says how many are; `None` when it is to stop.
+    fn wait(&self) -> Option<usize> {
         let mut state = self.state.lock();
         loop {
             if state.stop {
@@ -225,7 +235,7 @@ impl Queue {
                 state.expire(Instant::now());
             }
             if !state.ready.is_empty() {
-                return Some(std::mem::take(&mut state.ready));
+                return Some(state.ready.len());
             }
             match state.timers.first() {
                 Some(&(time, _)) => {

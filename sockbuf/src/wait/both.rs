@@ -6,7 +6,7 @@ use std::task::Waker;
 
 use super::waiting::Wake;
 use super::{Available, Monitor, State};
-use crate::sync::MutexGuard;
+use crate::sync::{Condvar, MutexGuard};
 
 /// Two values under their locks, without a turn at either: for who is done at once.
 pub(crate) struct Both<'a, A: Available, B: Available> {
@@ -36,18 +36,30 @@ impl<'a, A: Available, B: Available> Both<'a, A, B> {
         self.second.state.for_change.forget(waker);
     }
 
-    /// Lets go of both, and wakes those for whom there is enough now. Who watches is told of later
-    /// changes only.
-    pub(crate) fn end(self) {
+    /// Lets go of both. Who watches is told of later changes only; those for whom there is enough now are
+    /// still to be woken.
+    pub(crate) fn unlock(self) -> Wakes<'a> {
         let Self {
             mut first,
             mut second,
         } = self;
         let wakes = (first.settle(), second.settle());
-        let monitors = (first.monitor, second.monitor);
-        drop((first, second));
-        wakes.0.fire(&monitors.0.changed);
-        wakes.1.fire(&monitors.1.changed);
+        let changed = (&first.monitor.changed, &second.monitor.changed);
+        Wakes { wakes, changed }
+    }
+}
+
+/// Those who are to be woken: by calls of theirs, so when no lock is held.
+#[must_use]
+pub(crate) struct Wakes<'a> {
+    wakes: (Wake, Wake),
+    changed: (&'a Condvar, &'a Condvar),
+}
+
+impl Wakes<'_> {
+    pub(crate) fn fire(self) {
+        self.wakes.0.fire(self.changed.0);
+        self.wakes.1.fire(self.changed.1);
     }
 }
 

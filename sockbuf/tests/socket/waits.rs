@@ -80,3 +80,19 @@ fn sb_wakes_all_readers_at_the_end() {
     }
     assert_eq!(socket.waits().readers, 0);
 }
+
+#[test]
+fn sb_wakes_a_reader_when_the_mark_is_lowered_to_what_is_there() {
+    let set = pools();
+    let (socket, end) = socket(&set, 0, 65536);
+    socket.with_receive_side(|side| side.set_lowat(1000));
+    let reader = thread::spawn({
+        let socket = socket.clone();
+        move || socket.receive(&mut [0; 10_000], ReceiveFlags::empty())
+    });
+    until(|| socket.waits().readers == 1);
+    end.append(received(&set, &[1; 10], 0));
+    assert_eq!(socket.waits().reader_wakes, 0);
+    socket.with_receive_side(|side| side.set_lowat(1));
+    assert_eq!(reader.join().expect("reader"), Ok(10));
+}

@@ -1,12 +1,16 @@
 //! Faults that others had, by their number.
 
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use sockbuf::splice::{End, Ends, Progress, SpliceOptions, Splicer, Then, Verdict, Wait, pass};
-use sockbuf::{ReceiveFlags, SockBuf, SocketError};
+use sockbuf::{Protocol, ProtocolEnd, ReceiveFlags, SockBuf, Socket, SocketError};
 
 use crate::common::received;
-use crate::wire::{Relay, assert_same, finish, pair, pattern, pools, read_all, read_now, write};
+use crate::wire::{
+    Relay, assert_same, finish, limits, pair, pattern, pools, read_all, read_now, write,
+};
 
 const ANY: SpliceOptions = SpliceOptions {
     max: None,
@@ -187,4 +191,43 @@ fn fault_a3_counters_equal_a_recount_after_each_pass() {
         }
     }
     assert_eq!(progress.bytes(), 33_549);
+}
+
+/// Unwinds, once.
+struct Faulty(AtomicBool);
+
+impl Protocol for Faulty {
+    fn received(&self, _: &ProtocolEnd, _: usize) {
+        assert!(self.0.swap(true, Ordering::Relaxed), "a fault of its own");
+    }
+}
+
+#[test]
+fn splice_whose_protocol_unwinds_goes_on_or_ends_and_leaves_the_sockets_to_their_users() {
+    let set = pools();
+    for max in [None, Some(100)] {
+        let source = Socket::new(&set, limits(65536), Faulty(AtomicBool::new(false)));
+        let drain = Socket::new(&set, limits(65536), ());
+        source.protocol_end().connected();
+        drain.protocol_end().connected();
+        let splicer = Splicer::by_hand();
+        let options = SpliceOptions { max, ..ANY };
+        source.splice(&drain, options, &splicer).unwrap();
+        source
+            .protocol_end()
+            .append(set.copy_in(&[7; 100], 0).unwrap());
+        let turn = || splicer.turn(Instant::now());
+        std::panic::catch_unwind(AssertUnwindSafe(turn)).unwrap_err();
+        assert_eq!(source.splice_state().bytes, 100);
+        assert_eq!(source.splice_state().active, max.is_none());
+        if max.is_none() {
+            source
+                .protocol_end()
+                .append(set.copy_in(&[7; 50], 0).unwrap());
+            splicer.turn(Instant::now());
+            assert_eq!(source.unsplice().unwrap(), 150);
+        }
+        source.splice(&drain, ANY, &splicer).unwrap();
+    }
+    assert!(set.is_full());
 }
