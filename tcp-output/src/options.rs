@@ -17,12 +17,12 @@ pub const SIGNATURE_LEN: usize = 20;
 #[doc(alias = "TCP_MAX_SACK")]
 pub const MAX_SACK_BLOCKS: usize = 3;
 
-const KIND_NOP: u8 = 1;
-const KIND_MSS: u8 = 2;
-const KIND_WINDOW_SCALE: u8 = 3;
-const KIND_SACK_PERMITTED: u8 = 4;
-const KIND_SACK: u8 = 5;
-const KIND_TIMESTAMPS: u8 = 8;
+pub(crate) const KIND_NOP: u8 = 1;
+pub(crate) const KIND_MSS: u8 = 2;
+pub(crate) const KIND_WINDOW_SCALE: u8 = 3;
+pub(crate) const KIND_SACK_PERMITTED: u8 = 4;
+pub(crate) const KIND_SACK: u8 = 5;
+pub(crate) const KIND_TIMESTAMPS: u8 = 8;
 const KIND_SIGNATURE: u8 = 19;
 
 /// The timestamps option.

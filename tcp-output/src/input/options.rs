@@ -4,7 +4,10 @@ use thiserror::Error;
 use zerocopy::byteorder::network_endian::U32;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-use crate::options::{SackBlock, Timestamps};
+use crate::options::{
+    KIND_MSS, KIND_NOP, KIND_SACK, KIND_SACK_PERMITTED, KIND_TIMESTAMPS, KIND_WINDOW_SCALE,
+    SackBlock, Timestamps,
+};
 use crate::seq::Seq;
 
 /// Most SACK blocks that fit the options of one segment.
@@ -14,13 +17,7 @@ pub const MAX_BLOCKS_HEARD: usize = 4;
 #[doc(alias = "TCP_MAX_WINSHIFT")]
 pub const MAX_WINDOW_SHIFT: u8 = 14;
 
-const END: u8 = 0;
-const NOP: u8 = 1;
-const MSS: u8 = 2;
-const WINDOW_SCALE: u8 = 3;
-const SACK_PERMITTED: u8 = 4;
-const SACK: u8 = 5;
-const TIMESTAMPS: u8 = 8;
+const KIND_END: u8 = 0;
 
 /// A SACK block as it stands in a header, network order.
 #[derive(
@@ -126,8 +123,8 @@ impl<'a> Iterator for TcpOptions<'a> {
         }
         let have = self.rest.len();
         let (&kind, behind) = self.rest.split_first()?;
-        if kind == END || kind == NOP {
-            self.over = kind == END;
+        if kind == KIND_END || kind == KIND_NOP {
+            self.over = kind == KIND_END;
             self.rest = behind;
             let filler = [TcpOption::End, TcpOption::Nop][usize::from(kind)];
             return Some(Ok(filler));
@@ -147,17 +144,19 @@ impl<'a> Iterator for TcpOptions<'a> {
 impl<'a> TcpOption<'a> {
     fn of(kind: u8, data: &'a [u8]) -> Self {
         let known = match (kind, data) {
-            (MSS, &[a, b]) => Some(TcpOption::MaxSegment(u16::from_be_bytes([a, b]))),
-            (WINDOW_SCALE, &[shift]) => Some(TcpOption::WindowScale(shift)),
-            (SACK_PERMITTED, []) => Some(TcpOption::SackPermitted),
-            (SACK, blocks) => <[WireBlock]>::ref_from_bytes(blocks)
+            (KIND_MSS, &[a, b]) => Some(TcpOption::MaxSegment(u16::from_be_bytes([a, b]))),
+            (KIND_WINDOW_SCALE, &[shift]) => Some(TcpOption::WindowScale(shift)),
+            (KIND_SACK_PERMITTED, []) => Some(TcpOption::SackPermitted),
+            (KIND_SACK, blocks) => <[WireBlock]>::ref_from_bytes(blocks)
                 .ok()
                 .filter(|blocks| !blocks.is_empty())
                 .map(TcpOption::Sack),
-            (TIMESTAMPS, &[a, b, c, d, e, f, g, h]) => Some(TcpOption::Timestamps(Timestamps {
-                value: u32::from_be_bytes([a, b, c, d]),
-                echo: u32::from_be_bytes([e, f, g, h]),
-            })),
+            (KIND_TIMESTAMPS, &[a, b, c, d, e, f, g, h]) => {
+                Some(TcpOption::Timestamps(Timestamps {
+                    value: u32::from_be_bytes([a, b, c, d]),
+                    echo: u32::from_be_bytes([e, f, g, h]),
+                }))
+            }
             _ => None,
         };
         known.unwrap_or(TcpOption::Other { kind, data })
@@ -166,15 +165,15 @@ impl<'a> TcpOption<'a> {
     /// Appends the option as it stands in a header.
     pub fn encode(&self, out: &mut Vec<u8>) {
         match *self {
-            TcpOption::End => out.push(END),
-            TcpOption::Nop => out.push(NOP),
-            TcpOption::MaxSegment(mss) => encode(out, MSS, &mss.to_be_bytes()),
-            TcpOption::WindowScale(shift) => encode(out, WINDOW_SCALE, &[shift]),
-            TcpOption::SackPermitted => encode(out, SACK_PERMITTED, &[]),
-            TcpOption::Sack(blocks) => encode(out, SACK, blocks.as_bytes()),
+            TcpOption::End => out.push(KIND_END),
+            TcpOption::Nop => out.push(KIND_NOP),
+            TcpOption::MaxSegment(mss) => encode(out, KIND_MSS, &mss.to_be_bytes()),
+            TcpOption::WindowScale(shift) => encode(out, KIND_WINDOW_SCALE, &[shift]),
+            TcpOption::SackPermitted => encode(out, KIND_SACK_PERMITTED, &[]),
+            TcpOption::Sack(blocks) => encode(out, KIND_SACK, blocks.as_bytes()),
             TcpOption::Timestamps(Timestamps { value, echo }) => {
                 let clocks = u64::from(value) << 32 | u64::from(echo);
-                encode(out, TIMESTAMPS, &clocks.to_be_bytes());
+                encode(out, KIND_TIMESTAMPS, &clocks.to_be_bytes());
             }
             TcpOption::Other { kind, data } => encode(out, kind, data),
         }
@@ -209,8 +208,8 @@ impl PeerOptions {
     pub fn read(bytes: &[u8]) -> PeerOptions {
         let mut heard = PeerOptions::default();
         // What nearly all segments of a connection carry, in the layout of RFC 7323, appendix A.
-        if let &[NOP, NOP, TIMESTAMPS, 10, ref clocks @ ..] = bytes
-            && let TcpOption::Timestamps(timestamps) = TcpOption::of(TIMESTAMPS, clocks)
+        if let &[KIND_NOP, KIND_NOP, KIND_TIMESTAMPS, 10, ref clocks @ ..] = bytes
+            && let TcpOption::Timestamps(timestamps) = TcpOption::of(KIND_TIMESTAMPS, clocks)
         {
             heard.timestamps = Some(timestamps);
             return heard;
